@@ -1,0 +1,379 @@
+"""The command line: thin, it only calls the passes and shows what they give."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NoReturn
+
+import orjson
+
+from qcompile import files, named_sets
+from qcompile._version import __version__
+from qcompile.artifacts import SCALINGS, Dataset, Loss, Moments, Preparation, Pubo
+from qcompile.data import split
+from qcompile.errors import InputError, QcompileError
+from qcompile.memory import human
+from qcompile.pipeline import (
+    DataOptions,
+    LossOptions,
+    compile,
+    fit_loss_with,
+    load_data,
+    load_moments_of,
+)
+from qcompile.progress import bar
+
+__all__ = ["main"]
+
+_BAD_INPUT, _INTERRUPTED = 2, 130
+_KINDS = {"moments": (".npz",), "loss": (".json",), "pubo": (".json", ".npz")}
+
+_DATA_HELP = """\
+DATA is an svmlight (LIBSVM) file, plain or .gz, .bz2, .xz; - for standard input; or a named set
+that needs no file: breast-cancer, long-servedio, mease-wyner, synthetic. A named set may take
+parameters: synthetic:examples=1000,features=5. Write ./NAME for a file of that name.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; gives the exit code: 0 done, 2 bad input, 130 interrupted."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(format="qcompile: %(message)s", force=True)
+    logging.getLogger("qcompile").setLevel(_log_level(options))
+    try:
+        options.run(options)
+        sys.stdout.flush()
+    except QcompileError as error:
+        print(f"qcompile: error: {error}", file=sys.stderr)
+        return _BAD_INPUT
+    except KeyboardInterrupt:
+        print("qcompile: interrupted; nothing half-written was left behind", file=sys.stderr)
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # whoever read the output has gone: that is fine, but Python would complain at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _log_level(options: argparse.Namespace) -> int:
+    if options.quiet:
+        return logging.WARNING
+    return logging.DEBUG if options.verbose else logging.INFO
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say it in one line, and where help is."""
+        self.exit(_BAD_INPUT, f"qcompile: error: {message} (see {self.prog} --help)\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="qcompile",
+        description="Compile the training of a robust binary classifier for a quantum annealer.",
+        epilog="Stages: data -> loss -> compile. Try: qcompile loss breast-cancer --scale standard",
+    )
+    parser.add_argument("--version", action="version", version=f"qcompile {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
+    _add_data_command(commands)
+    _add_loss_command(commands)
+    _add_compile_command(commands)
+    return parser
+
+
+def _add_command(
+    commands: Any, name: str, *, summary: str, example: str
+) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.\n\n{_DATA_HELP}",
+        epilog=f"Example:\n  {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    level = command.add_mutually_exclusive_group()
+    level.add_argument("-v", "--verbose", action="store_true", help="say what each pass costs")
+    level.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
+    command.add_argument("--json", action="store_true", help="print the summary as JSON")
+    return command
+
+
+def _add_data_command(commands: Any) -> None:
+    command = _add_command(
+        commands,
+        "data",
+        summary="look at a data set, or write one as svmlight text",
+        example="qcompile data synthetic --noise 0.1 --split 0.7 0.3 -o train.svm -o test.svm",
+    )
+    command.add_argument("data", metavar="DATA", nargs="?")
+    command.add_argument("--list", action="store_true", help="list the named sets")
+    command.add_argument(
+        "-o", "--output", action="append", default=[], metavar="FILE", help="write svmlight text"
+    )
+    command.add_argument(
+        "--split", nargs="+", type=float, metavar="SHARE", help="deal rows out, one -o a share"
+    )
+    _add_data_options(command)
+    command.set_defaults(run=_run_data)
+
+
+def _add_loss_command(commands: Any) -> None:
+    command = _add_command(
+        commands,
+        "loss",
+        summary="fit a polynomial loss to a data set",
+        example="qcompile loss data.svm --order 3 --plot loss.png",
+    )
+    command.add_argument("data", metavar="DATA")
+    command.add_argument("-o", "--output", metavar="FILE", help="write the loss as JSON")
+    command.add_argument("--plot", metavar="FILE", help="draw it against 0-1 loss (.png .svg .pdf)")
+    _add_data_options(command)
+    _add_loss_options(command)
+    command.set_defaults(run=_run_loss)
+
+
+def _add_compile_command(commands: Any) -> None:
+    command = _add_command(
+        commands,
+        "compile",
+        summary="turn a data set into a polynomial of weight bits",
+        example="qcompile compile data.svm --order 3 --bits 4 --emit pubo.json",
+    )
+    command.add_argument("data", metavar="DATA")
+    command.add_argument(
+        "--emit",
+        action="append",
+        default=[],
+        metavar="[KIND=]PATH",
+        help="write an artifact; its kind (moments, loss, pubo) is in the file's name or before =; "
+        "may be repeated; large polynomials are best written as .npz",
+    )
+    pubo = command.add_argument_group("bits")
+    pubo.add_argument("--bits", type=int, default=4, metavar="D", help="bits of a weight (4)")
+    pubo.add_argument("--l0", type=float, default=0.0, help="charge for each weight that is not 0")
+    pubo.add_argument(
+        "--threshold", type=float, default=0.0, metavar="C", help="drop terms of size up to C"
+    )
+    _add_data_options(command)
+    _add_loss_options(command)
+    command.set_defaults(run=_run_compile)
+
+
+def _add_data_options(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("data")
+    group.add_argument(
+        "--positive", type=float, metavar="LABEL", help="this class against the rest"
+    )
+    group.add_argument("--rows", type=int, metavar="M", help="use at most M rows")
+    group.add_argument("--index-base", type=int, choices=(0, 1), help="first index of the file")
+    group.add_argument(
+        "--num-features", type=int, metavar="N", help="columns of the file (else its largest index)"
+    )
+    group.add_argument("--shuffle", action="store_true", help="mix the rows, before --rows")
+    group.add_argument(
+        "--noise", type=float, default=0.0, metavar="P", help="flip this share of the labels"
+    )
+    group.add_argument("--features", type=int, metavar="K", help="keep the K most useful features")
+    group.add_argument("--scale", choices=SCALINGS, default="none", help="scaling of the features")
+    group.add_argument("--bias", action="store_true", help="append a constant feature")
+    group.add_argument("--seed", type=int, default=0, help="for whatever is random (0)")
+
+
+def _add_loss_options(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("loss")
+    group.add_argument("--order", type=int, default=3, metavar="K", help="1, 3, 4, 5, 6, 7, 8 (3)")
+    group.add_argument(
+        "--fit", choices=("risk", "loss"), default="risk", help="what odd orders are fitted to"
+    )
+    group.add_argument("--omega", type=float, help="leading coefficient of even orders (1)")
+    group.add_argument(
+        "--coefficients", type=_numbers, metavar="A0,A1,...", help="a loss of your own"
+    )
+    group.add_argument("--prior-std", type=float, metavar="S", help="spread of the weights (1)")
+    group.add_argument("--l2", type=float, help="regulariser (1 / (S² rows) for odd orders, or 0)")
+    group.add_argument(
+        "--range", dest="range_", default="auto", metavar="R", help="weights up to R·S (auto)"
+    )
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected numbers like 0.5,-1,0,0.2") from None
+
+
+def _group(kind: type, options: argparse.Namespace) -> Any:
+    return kind(**{f.name: getattr(options, f.name) for f in fields(kind)})
+
+
+def _run_data(options: argparse.Namespace) -> None:
+    if options.list:
+        _show({name: _first_line(make) for name, make in named_sets.NAMES.items()}, options)
+        return
+    if options.data is None:
+        raise InputError("no DATA; expected a file, - or a named set (qcompile data --list)")
+    shares = options.split or [1.0]
+    if options.output and len(options.output) != len(shares):
+        raise InputError(f"{len(shares)} parts but {len(options.output)} files; give one -o a part")
+    for path in options.output:
+        files.check_writable(path)
+    with bar("reading") as progress:
+        data = load_data(options.data, _group(DataOptions, options), progress=progress)
+    parts = split(data, shares, seed=options.seed) if options.split else (data,)
+    for part, path in zip(parts, options.output, strict=False):
+        files.save_svmlight(part, path)
+    _show(_describe_data(data), options, written=options.output)
+
+
+def _run_loss(options: argparse.Namespace) -> None:
+    from qcompile import plot
+
+    for path in filter(None, (options.output, options.plot)):
+        files.check_writable(path)
+    if options.plot:
+        plot.check_ending(options.plot)
+    wanted = _group(LossOptions, options)
+    with bar("reading") as progress:
+        moments = load_moments_of(
+            options.data, _group(DataOptions, options), wanted, progress=progress
+        )
+    loss = fit_loss_with(moments, wanted)
+    written = [path for path in (options.output, options.plot) if path]
+    if options.output:
+        files.save_loss(
+            loss, options.output, preparation=moments.preparation, source=moments.source
+        )
+    if options.plot:
+        plot.plot_losses({f"order {loss.order}, {_source_name(moments)}": loss}, options.plot)
+    _show({**_describe_moments(moments), **_describe_loss(loss)}, options, written=written)
+
+
+def _run_compile(options: argparse.Namespace) -> None:
+    emits = [_emission(text) for text in options.emit]
+    for _, path in emits:
+        files.check_writable(path)
+    with bar("reading") as progress:
+        compiled = compile(
+            options.data,
+            bits=options.bits,
+            l0=options.l0,
+            threshold=options.threshold,
+            data=_group(DataOptions, options),
+            loss=_group(LossOptions, options),
+            progress=progress,
+        )
+    moments = compiled.moments
+    for kind, path in emits:
+        if kind == "moments":
+            files.save_moments(moments, path)
+        elif kind == "loss":
+            files.save_loss(
+                compiled.loss, path, preparation=moments.preparation, source=moments.source
+            )
+        else:
+            files.save_pubo(compiled.pubo, path)
+    summary = {
+        **_describe_moments(moments),
+        **_describe_loss(compiled.loss),
+        **_describe_pubo(compiled.pubo),
+    }
+    _show(summary, options, written=[path for _, path in emits])
+
+
+def _emission(text: str) -> tuple[str, str]:
+    """Tell the kind of artifact from KIND=PATH or from the file's name."""
+    kind, found, path = text.partition("=")
+    if not found or kind not in _KINDS:
+        path = text
+        named = [k for k in _KINDS if k in Path(text).name.lower()]
+        if len(named) != 1:
+            raise InputError(
+                f"--emit {text}: which artifact? Name it {', '.join(_KINDS)} in the file's name, "
+                f"or write KIND=PATH, as in pubo={text}"
+            )
+        kind = named[0]
+    if path != "-" and Path(path).suffix not in _KINDS[kind]:
+        raise InputError(f"--emit {text}: a {kind} file ends in {' or '.join(_KINDS[kind])}")
+    if path == "-" and ".json" not in _KINDS[kind]:
+        raise InputError(f"--emit {text}: {kind} is binary; expected a file name")
+    return kind, path
+
+
+def _first_line(function: Any) -> str:
+    return str(function.__doc__).splitlines()[0]
+
+
+def _source_name(moments: Moments) -> str:
+    return str(moments.source.get("name", "data"))
+
+
+def _label_map(preparation: Preparation) -> str:
+    rest = "all others" if preparation.negative is None else f"{preparation.negative:g}"
+    return f"+1 is {preparation.positive:g}, -1 is {rest}"
+
+
+def _describe_data(data: Dataset) -> dict[str, Any]:
+    return {
+        "data": data.source.get("name", "data"),
+        "rows": len(data),
+        "features": data.features,
+        "density": round(data.density, 6),
+        "labels": _label_map(data.preparation),
+        "baseline error": round(data.baseline_error, 6),
+    }
+
+
+def _describe_moments(moments: Moments) -> dict[str, Any]:
+    described = {"data": _source_name(moments), "rows": moments.count, "features": moments.features}
+    if moments.preparation is not None:
+        described["labels"] = _label_map(moments.preparation)
+    return described
+
+
+def _describe_loss(loss: Loss) -> dict[str, Any]:
+    described: dict[str, Any] = {"order": loss.order, "fit": loss.fit}
+    described |= {f"a_{p}": a for p, a in enumerate(loss.coefficients)}
+    if loss.omega is not None:
+        described["omega"] = loss.omega
+    described |= {"prior std": loss.prior_std, "range": loss.range_, "zeta": loss.zeta}
+    described["l2"] = loss.l2
+    if loss.notes:
+        described["notes"] = "; ".join(loss.notes)
+    return described
+
+
+def _describe_pubo(pubo: Pubo) -> dict[str, Any]:
+    described: dict[str, Any] = {"variables": pubo.variables}
+    described |= {f"terms of degree {j}": count for j, count in enumerate(pubo.terms, 1)}
+    size = sum(a.nbytes for a in pubo.indices) + sum(a.nbytes for a in pubo.coefficients)
+    described["memory"] = human(size)
+    if pubo.dropped:
+        described["dropped terms change energies by at most"] = pubo.dropped
+    return described
+
+
+def _show(
+    summary: dict[str, Any], options: argparse.Namespace, *, written: Sequence[str] = ()
+) -> None:
+    if options.quiet:
+        return
+    stream = sys.stderr if "-" in written else sys.stdout
+    if options.json:
+        text = orjson.dumps({**summary, "written": list(written)}, option=orjson.OPT_INDENT_2)
+        print(text.decode(), file=stream)
+        return
+    width = max(map(len, summary))
+    for name, value in summary.items():
+        shown = f"{value:,}" if isinstance(value, int) else value
+        print(f"{name:<{width}}  {shown}", file=stream)
+    for path in written:
+        if path != "-":
+            print(f"{'written':<{width}}  {path}", file=stream)

@@ -1,0 +1,413 @@
+"""Get examples into shape: svmlight or a named set in, a `Dataset` with labels -1/+1 out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qcompile import memory, named_sets
+from qcompile.artifacts import SCALINGS, Dataset, Floats, Matrix, Preparation, frozen
+from qcompile.errors import InputError
+from qcompile.svmlight import Piece, Progress, SvmlightReader
+
+__all__ = [
+    "Dataset",
+    "RowStream",
+    "add_noise",
+    "folds",
+    "from_arrays",
+    "prepare",
+    "read",
+    "shuffle",
+    "split",
+]
+
+
+_BATCH_BYTES = 1 << 26
+
+
+def read(
+    source: str | Path,
+    *,
+    positive: float | None = None,
+    rows: int | None = None,
+    index_base: int | None = None,
+    num_features: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Dataset:
+    """Read a whole svmlight file (plain, .gz, .bz2, .xz, ``-``) or make a named set.
+
+    The larger of two labels becomes +1; `positive` sets one class against the rest. `index_base`
+    is 0 or 1; without it a file that uses index 0 is 0-based. `rows` stops reading early.
+    `num_features` fixes the number of columns. `seed` is for sets that are drawn at random.
+
+    >>> read("long-servedio").x.shape
+    (2000, 21)
+    """
+    _check_limits(rows, index_base, num_features)
+    if named_sets.is_named(source):
+        x, labels, about = named_sets.make(str(source), seed=seed)
+        return from_arrays(x[:rows], labels[:rows], positive=positive, source=about)
+    reader = SvmlightReader(source, progress=progress)
+    pieces: list[Piece] = []
+    found = used = 0
+    for piece in reader:
+        pieces.append(piece)
+        found += len(piece)
+        used += piece.nbytes
+        memory.require(
+            2 * used,  # joining the pieces needs their memory a second time
+            f"{reader.name}: holding more than {found:,} rows",
+            "limit --rows, or leave out what needs all rows at once (--scale, --features, "
+            "--shuffle, --noise, --bias) so that the file is read in pieces",
+        )
+        if rows is not None and found >= rows:
+            break
+    if not pieces:
+        raise _empty(reader.name)
+    base = _index_base(pieces) if index_base is None else index_base
+    x = _matrix(pieces, reader.name, base=base, num_features=num_features)
+    labels = np.concatenate([piece.labels for piece in pieces])
+    about = _about(reader, labels[:rows], base)
+    return from_arrays(x[:rows], labels[:rows], positive=positive, source=about)
+
+
+class RowStream:
+    """Read an svmlight file piece by piece, in bounded memory, once.
+
+    Iterating gives (rows, signs). Until the file is exhausted nobody can know which of its labels
+    is the larger one: signs are relative to the first label seen, and `flip` tells at the end
+    whether they must be turned round. `preparation` and `source` are known at the end too.
+    """
+
+    def __init__(
+        self,
+        source: str | Path,
+        *,
+        positive: float | None = None,
+        rows: int | None = None,
+        index_base: int | None = None,
+        num_features: int | None = None,
+        unit_norm: bool = False,
+        bias: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        _check_limits(rows, index_base, num_features)
+        if bias and num_features is None:
+            raise InputError("a bias column in a stream needs the number of features beforehand")
+        self._reader = SvmlightReader(source, progress=progress)
+        self._positive, self._rows = positive, rows
+        self._base, self._num_features = index_base, num_features
+        self._unit_norm, self._bias = unit_norm, bias
+        self._seen: list[float] = []
+        self._count = self._width = 0
+
+    def __iter__(self) -> Iterator[tuple[Matrix, Floats]]:
+        for pieces in self._batches():
+            if self._base is None:
+                self._base = _index_base(pieces)
+            x = _matrix(pieces, self._reader.name, base=self._base, num_features=self._num_features)
+            signs = np.concatenate([self._signs(piece) for piece in pieces])
+            if self._rows is not None:
+                keep = self._rows - self._count
+                x, signs = x[:keep], signs[:keep]
+            self._count += len(signs)
+            self._width = max(self._width, x.shape[1])
+            yield self._prepared(x.shape[1]).apply(x), signs
+            if self._count == self._rows:
+                break
+        self._check_end()
+
+    def _batches(self) -> Iterator[list[Piece]]:
+        """Join small pieces, so that what is done once a batch costs little."""
+        batch: list[Piece] = []
+        for piece in self._reader:
+            batch.append(piece)
+            if sum(part.nbytes for part in batch) >= _BATCH_BYTES:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    @property
+    def flip(self) -> bool:
+        """Whether the first label seen turned out to be the negative one."""
+        return self._positive is None and self._seen[0] < self._seen[1]
+
+    @property
+    def preparation(self) -> Preparation:
+        """What was done to the rows, with the final labels and number of features."""
+        return self._prepared(self._width)
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """Where the rows came from."""
+        return _about(self._reader, np.empty(self._count), self._base or 0)
+
+    def _prepared(self, width: int) -> Preparation:
+        positive, negative = self._positive, None
+        if positive is None:
+            positive = max(self._seen)
+            negative = min(self._seen) if len(self._seen) > 1 else None
+        return Preparation(
+            raw_features=width,
+            positive=positive,
+            negative=negative,
+            unit_norm=self._unit_norm,
+            bias=self._bias,
+        )
+
+    def _signs(self, piece: Piece) -> Floats:
+        _, first = np.unique(piece.labels, return_index=True)
+        for row in np.sort(first):
+            label = float(piece.labels[row])
+            if label not in self._seen and (len(self._seen) < 100 or label == self._positive):
+                self._seen.append(label)
+            if self._positive is None and len(self._seen) == 3:
+                raise InputError(
+                    f"{self._reader.name}, line {piece.lines[row]}: label {label:g} is a third "
+                    f"class after {self._seen[0]:g} and {self._seen[1]:g}; expected two: "
+                    "choose one against the rest with --positive LABEL"
+                )
+        positive = self._seen[0] if self._positive is None else self._positive
+        return np.where(piece.labels == positive, 1.0, -1.0)
+
+    def _check_end(self) -> None:
+        if self._count == 0:
+            raise _empty(self._reader.name)
+        if self._width == 0:
+            raise _featureless(self._reader.name)
+        _two_classes(self._seen, self._positive, self._reader.name)
+
+
+def from_arrays(
+    x: Matrix,
+    labels: ArrayLike,
+    *,
+    positive: float | None = None,
+    source: Mapping[str, Any] | None = None,
+) -> Dataset:
+    """Make a data set of rows (dense or sparse) and their two labels.
+
+    >>> from_arrays([[1.0], [2.0]], [0, 5]).y
+    array([-1.,  1.])
+    """
+    import scipy.sparse as sp
+
+    values = np.asarray(labels, dtype=np.float64)
+    name = str((source or {}).get("name", "data"))
+    rows: Any = _canonical(x) if sp.issparse(x) else np.asarray(x, dtype=np.float64)
+    stored = rows.data if sp.issparse(rows) else rows
+    if rows.ndim != 2 or len(values) != rows.shape[0]:
+        raise InputError(f"{name}: rows of shape {rows.shape} with {len(values)} labels")
+    if not len(values):
+        raise _empty(name)
+    if rows.shape[1] == 0:
+        raise _featureless(name)
+    if not (np.isfinite(stored).all() and np.isfinite(values).all()):
+        raise InputError(f"{name}: a value is NaN or infinite; expected finite numbers")
+    classes = np.unique(values).tolist()
+    _two_classes(classes, positive, name)
+    preparation = Preparation(
+        raw_features=rows.shape[1],
+        positive=classes[-1] if positive is None else positive,
+        negative=classes[0] if positive is None else None,
+    )
+    return Dataset(rows, frozen(preparation.signs(values)), preparation, dict(source or {}))
+
+
+def _canonical(x: Any) -> Matrix:
+    """Give sparse rows with ascending columns, none of them repeated, no stored zeros."""
+    import scipy.sparse as sp
+
+    rows = sp.csr_array(x, dtype=np.float64)
+    if not rows.has_canonical_format or np.any(rows.data == 0):
+        rows = rows.copy()
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+    return rows
+
+
+def prepare(
+    data: Dataset, *, scale: str = "none", features: int | None = None, bias: bool = False
+) -> Dataset:
+    """Choose the most useful features, scale them, and append a column of ones.
+
+    `features` keeps that many columns, the ones most correlated with the label. `scale` is "none",
+    "standard" (mean 0, deviation 1), "max-abs" (keeps zeros, so sparse data stay sparse) or
+    "unit-norm" (each row). What was done is kept in ``preparation`` and can be applied to raw rows.
+    """
+    if scale not in SCALINGS:
+        raise InputError(f"scaling {scale!r}; expected one of {', '.join(SCALINGS)}")
+    if not data.preparation.is_identity:
+        raise InputError("these data are prepared already; prepare raw data once")
+    columns = None if features is None else _most_correlated(data, features)
+    x: Any = data.x if columns is None else data.x[:, columns]
+    center = spread = None
+    if scale == "standard":
+        center, spread = _means_and_deviations(x)
+    elif scale == "max-abs":
+        spread = _largest(x)
+    preparation = replace(
+        data.preparation,
+        columns=None if columns is None else frozen(columns, np.int64),
+        center=None if center is None else frozen(center),
+        # a constant column has no spread: leave it as it is
+        scale=None if spread is None else frozen(np.where(spread > 0, spread, 1.0)),
+        unit_norm=scale == "unit-norm",
+        bias=bias,
+    )
+    return replace(data, x=preparation.apply(data.x), preparation=preparation)
+
+
+def add_noise(data: Dataset, share: float, *, seed: int = 0) -> Dataset:
+    """Flip exactly ceil(share · m) labels, chosen at random."""
+    if not 0 <= share <= 1:
+        raise InputError(f"label noise {share:g}; expected a share between 0 and 1")
+    # 0.1 * 30 is 3.0000000000000004: do not let rounding flip one label more
+    flips = math.ceil(round(share * len(data), 9))
+    y = data.y.copy()
+    y[np.random.default_rng(seed).choice(len(y), flips, replace=False)] *= -1
+    return replace(data, y=frozen(y), source={**data.source, "noise": share, "noise_seed": seed})
+
+
+def shuffle(data: Dataset, *, seed: int = 0) -> Dataset:
+    """Put the rows into a random order."""
+    mixed = data.take(np.random.default_rng(seed).permutation(len(data)))
+    return replace(mixed, source={**data.source, "shuffle_seed": seed})
+
+
+def split(data: Dataset, shares: Sequence[float], *, seed: int = 0) -> tuple[Dataset, ...]:
+    """Deal the rows out at random into parts of the given shares (at most 1 in total).
+
+    >>> [len(part) for part in split(read("long-servedio"), (0.7, 0.3))]
+    [1400, 600]
+    """
+    if not shares or min(shares) <= 0 or sum(shares) > 1 + 1e-9:
+        raise InputError(f"shares {tuple(shares)}; expected numbers above 0 that add up to 1")
+    order = np.random.default_rng(seed).permutation(len(data))
+    ends = [round(float(end) * len(data)) for end in np.cumsum(shares)]
+    parts = [np.sort(order[a:b]) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+    if min(map(len, parts)) == 0:
+        raise InputError(f"{len(data)} rows cannot be split into shares {tuple(shares)}")
+    return tuple(data.take(part) for part in parts)
+
+
+def folds(data: Dataset, number: int, *, seed: int = 0) -> tuple[Dataset, ...]:
+    """Deal the rows out at random into folds whose sizes differ by one at most."""
+    if not 2 <= number <= len(data):
+        raise InputError(f"{number} folds of {len(data)} rows; expected 2 to {len(data)}")
+    order = np.random.default_rng(seed).permutation(len(data))
+    return tuple(data.take(np.sort(part)) for part in np.array_split(order, number))
+
+
+def _check_limits(rows: int | None, index_base: int | None, num_features: int | None) -> None:
+    if rows is not None and rows < 1:
+        raise InputError(f"a limit of {rows} rows; expected at least 1")
+    if index_base not in (None, 0, 1):
+        raise InputError(f"index base {index_base}; expected 0 or 1")
+    if num_features is not None and num_features < 1:
+        raise InputError(f"{num_features} features; expected at least 1")
+
+
+def _empty(name: str) -> InputError:
+    return InputError(f"{name}: no rows; expected svmlight text: label index:value ...")
+
+
+def _featureless(name: str) -> InputError:
+    return InputError(f"{name}: no features, labels only; expected rows: label index:value ...")
+
+
+def _two_classes(classes: Sequence[float], positive: float | None, name: str) -> None:
+    shown = ", ".join(f"{c:g}" for c in classes[:8]) + (", ..." if len(classes) > 8 else "")
+    if len(classes) == 1:
+        raise InputError(f"{name}: one class only (label {shown}); expected two")
+    if positive is None and len(classes) > 2:
+        raise InputError(
+            f"{name}: {len(classes)} classes ({shown}); expected two: "
+            "choose one against the rest with --positive LABEL"
+        )
+    if positive is not None and positive not in classes:
+        raise InputError(f"{name}: no row has the positive label {positive:g}; found {shown}")
+
+
+def _about(reader: SvmlightReader, labels: Floats, base: int) -> dict[str, Any]:
+    about: dict[str, Any] = {
+        "name": Path(reader.name).name,
+        "rows": len(labels),
+        "index_base": base,
+    }
+    if reader.complete:  # the digest of half a file would match nothing
+        about["sha256"] = reader.digest
+    return about
+
+
+def _index_base(pieces: Sequence[Piece]) -> int:
+    """Tell 0-based from 1-based rows; only 0-based ones can use index 0."""
+    return 0 if any(len(p.indices) and p.indices.min() == 0 for p in pieces) else 1
+
+
+def _matrix(pieces: Sequence[Piece], name: str, *, base: int, num_features: int | None) -> Matrix:
+    import scipy.sparse as sp
+
+    for piece in pieces:
+        _check_indices(piece, name, base, num_features)
+    indices = np.concatenate([piece.indices for piece in pieces])
+    values = np.concatenate([piece.values for piece in pieces])
+    shifts = np.cumsum([0] + [len(piece.indices) for piece in pieces[:-1]])
+    starts = [p.starts[1:] + shift for p, shift in zip(pieces, shifts, strict=True)]
+    indptr = np.concatenate([np.zeros(1, dtype=np.int64), *starts])
+    if base:
+        indices -= base
+    width = int(indices.max(initial=-1)) + 1 if num_features is None else num_features
+    x = sp.csr_array((values, indices, indptr), shape=(len(indptr) - 1, width))
+    x.has_canonical_format = True  # the parser insists on ascending indices
+    return x
+
+
+def _check_indices(piece: Piece, name: str, base: int, num_features: int | None) -> None:
+    wrong = piece.indices < base
+    expected = f"expected indices from {base} on (pass --index-base 0 if the file is 0-based)"
+    if num_features is not None and not wrong.any():
+        wrong = piece.indices >= num_features + base
+        expected = f"expected at most {num_features - 1 + base} for {num_features} features"
+    if wrong.any():
+        entry = int(np.flatnonzero(wrong)[0])
+        line = piece.lines[int(np.searchsorted(piece.starts, entry, side="right")) - 1]
+        raise InputError(f"{name}, line {line}: index {piece.indices[entry]}; {expected}")
+
+
+def _most_correlated(data: Dataset, number: int) -> NDArray[np.int64]:
+    """Give the columns with the largest correlation with the label, ascending."""
+    if not 1 <= number <= data.features:
+        raise InputError(f"{number} features chosen of {data.features}; expected fewer, at least 1")
+    mean, deviation = _means_and_deviations(data.x)
+    centred = data.y - data.y.mean()
+    covariance = np.asarray(data.x.T @ centred) / len(data)
+    usable = deviation > 1e-12 * np.maximum(1.0, np.abs(mean))
+    correlation = np.divide(covariance, deviation, out=np.zeros(data.features), where=usable)
+    # rounding makes ties of equal columns look different: compare 12 digits, then position
+    ranked = np.argsort(-np.round(np.abs(correlation), 12), kind="stable")
+    return np.sort(ranked[:number])
+
+
+def _means_and_deviations(x: Matrix) -> tuple[Floats, Floats]:
+    memory.require(32 * x.shape[1], f"statistics of {x.shape[1]:,} columns", "use fewer columns")
+    mean = np.asarray(x.mean(axis=0), dtype=np.float64).ravel()
+    if hasattr(x, "indptr"):
+        squares = np.asarray(x.multiply(x).mean(axis=0), dtype=np.float64).ravel()
+        return mean, np.sqrt(np.maximum(squares - mean**2, 0.0))
+    return mean, np.asarray(x.std(axis=0), dtype=np.float64)
+
+
+def _largest(x: Matrix) -> Floats:
+    largest = abs(x).max(axis=0)
+    dense = largest.toarray() if hasattr(largest, "toarray") else largest
+    return np.asarray(dense, dtype=np.float64).ravel()

@@ -1,0 +1,67 @@
+"""Compiled descent of a cubic in a box, one coordinate at a time."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.jit import jit
+
+__all__ = ["descend"]
+
+
+@jit
+def _best_step(slope: float, curve: float, third: float, low: float, high: float) -> float:
+    """Minimise slope δ + curve δ²/2 + third δ³/6 over low <= δ <= high."""
+    best, lowest = 0.0, 0.0
+    # the ends, and where slope + curve δ + third δ²/2 vanishes
+    candidates = np.array([low, high, 0.0, 0.0])
+    if third != 0.0:
+        inside = curve * curve - 2.0 * third * slope
+        if inside > 0.0:
+            root = math.sqrt(inside)
+            candidates[2] = (root - curve) / third
+            candidates[3] = (-root - curve) / third
+    elif curve > 0.0:
+        candidates[2] = -slope / curve
+    for step in candidates:
+        if low <= step <= high:
+            change = step * (slope + step * (curve / 2.0 + step * third / 6.0))
+            if change < lowest:
+                best, lowest = step, change
+    return best
+
+
+@jit
+def descend(
+    point: NDArray[np.float64],
+    slope: NDArray[np.float64],
+    curves: NDArray[np.float64],
+    thirds: NDArray[np.float64],
+    box: float,
+    sweeps: int,
+) -> float:
+    """Move `point` inside [-box, box]^n until no coordinate can be improved; give the change.
+
+    `slope`, `curves` and `thirds` are the first, second and (constant) third derivatives at
+    `point`; the first two are kept up to date, an accepted move costs n² operations.
+    """
+    size = len(point)
+    total = 0.0
+    for _ in range(sweeps):
+        before = total
+        for a in range(size):
+            third = thirds[a, a, a]
+            step = _best_step(slope[a], curves[a, a], third, -box - point[a], box - point[a])
+            if step == 0.0:
+                continue
+            total += step * (slope[a] + step * (curves[a, a] / 2.0 + step * third / 6.0))
+            for i in range(size):
+                slope[i] += step * (curves[a, i] + step * thirds[a, a, i] / 2.0)
+            for i in range(size):
+                for j in range(size):
+                    curves[i, j] += step * thirds[a, i, j]
+            point[a] += step
+        if before - total <= 1e-10 * (1.0 + abs(total)):
+            break
+    return total

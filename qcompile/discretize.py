@@ -1,0 +1,252 @@
+"""Moments x Loss -> Pubo: fixed-point weights, expanded into a polynomial of their bits.
+
+A term is a set B of bits. It collects, for every degree j and every way to give its bits exponents
+r_b >= 1 that add up to j, multinomial(j; r) · (a_j / m) · T_j[features of the bits, repeated] ·
+Π κ_b^r_b, since q² = q; κ_b is what bit b adds to its weight. The number of examples does not
+matter. A complete polynomial of degree k over N = n·d bits has C(N,1) + ... + C(N,k) terms.
+
+The way back is `Pubo.decode` (bits to weights).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from math import comb, factorial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile import memory, multisets
+from qcompile.artifacts import Encoding, Floats, Loss, Moments, Pubo, frozen
+from qcompile.errors import InputError
+from qcompile.threads import ordered
+
+__all__ = ["Encoding", "Pubo", "discretize", "memory_needed", "most_terms"]
+
+# With v = 0 a bit that is on costs this many times what the indicator would.
+_INDICATOR_STRENGTH = 2.0
+_TASKS = 32
+
+
+def discretize(
+    moments: Moments,
+    loss: Loss,
+    bits: int = 4,
+    *,
+    l0: float = 0.0,
+    threshold: float = 0.0,
+) -> Pubo:
+    """Write the regularised risk as a polynomial of weight bits: E(q), constant and all.
+
+    `l0` charges every weight that is not zero: one indicator variable a feature, after the bits,
+    or none for `bits` = 1, where the bit is its own indicator. Terms that are exactly zero are left
+    out; a `threshold` leaves out small ones too and bounds the change in ``Pubo.dropped``.
+
+    >>> from qcompile.data import read
+    >>> from qcompile.moments import moments_of
+    >>> from qcompile.loss import fit_loss
+    >>> moments = moments_of(read("mease-wyner"), 3)
+    >>> discretize(moments, fit_loss(moments), bits=2).terms
+    (42, 861, 11480)
+    """
+    encoding = Encoding(moments.features, bits, loss.zeta)
+    _check_options(moments, loss, l0, threshold)
+    degree = max(loss.order, 2 if loss.l2 else 1)
+    _require_memory(encoding.variables, degree)
+    tensors = _weighted_tensors(moments, loss, degree)
+    terms = [_terms(encoding, j, tensors, threshold) for j in range(1, degree + 1)]
+    # nobody knows which sign a dropped term has in a sample: the worse of the two sums bounds it
+    negative, positive = (sum(dropped[side] for _, _, dropped in terms) for side in (0, 1))
+    pubo = Pubo(
+        variables=encoding.variables,
+        constant=float(loss.coefficients[0]),
+        indices=tuple(indices for indices, _, _ in terms),
+        coefficients=tuple(coefficients for _, coefficients, _ in terms),
+        encoding=encoding,
+        loss=loss,
+        dropped=max(0.0 - negative, positive),
+        preparation=moments.preparation,
+        source={**moments.source, "rows": moments.count},
+    )
+    return _with_indicators(pubo, encoding, l0) if l0 else pubo
+
+
+def most_terms(variables: int, degree: int) -> tuple[int, ...]:
+    """Terms of each degree in a complete polynomial."""
+    return tuple(comb(variables, j) for j in range(1, degree + 1))
+
+
+def memory_needed(variables: int, degree: int) -> int:
+    """Bytes of the arrays of a complete polynomial."""
+    terms = most_terms(variables, degree)
+    return sum(count * (8 + 4 * j) for j, count in enumerate(terms, 1))
+
+
+def _check_options(moments: Moments, loss: Loss, l0: float, threshold: float) -> None:
+    if loss.order > moments.order:
+        raise InputError(f"a loss of order {loss.order}, but moments up to {moments.order} only")
+    if not (math.isfinite(l0) and l0 >= 0):
+        raise InputError(f"l0 {l0:g}; expected a number of 0 or more")
+    if not (math.isfinite(threshold) and threshold >= 0):
+        raise InputError(f"threshold {threshold:g}; expected a number of 0 or more")
+    if moments.count < 1:
+        raise InputError("moments of no examples")
+
+
+def _require_memory(variables: int, degree: int) -> None:
+    count = sum(most_terms(variables, degree))
+    memory.require(
+        memory_needed(variables, degree),
+        f"a polynomial of degree {degree} in {variables:,} bits, up to {count:,} terms,",
+        "use fewer --bits or --features, or a lower --order",
+    )
+
+
+def _weighted_tensors(moments: Moments, loss: Loss, degree: int) -> list[Floats]:
+    """Give (a_j / m) T_j for each degree, the regulariser added to the squares."""
+    tensors = []
+    for j in range(1, degree + 1):
+        if j <= loss.order:
+            tensor = moments.tensors[j, 0] * (loss.coefficients[j] / moments.count)
+        else:
+            tensor = np.zeros(multisets.count(moments.features, j))
+        if j == 2 and loss.l2:
+            squares = np.repeat(np.arange(moments.features)[:, None], 2, axis=1)
+            tensor[multisets.rank(squares, moments.features)] += loss.l2 / 2
+        tensors.append(tensor)
+    return tensors
+
+
+def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
+    """Give all ways to write `total` as an ordered sum of `parts` positive numbers."""
+    if parts == 1:
+        yield (total,)
+        return
+    for first in range(1, total - parts + 2):
+        for rest in _compositions(total - first, parts - 1):
+            yield (first, *rest)
+
+
+def _tables(
+    encoding: Encoding, degree: int, tensors: list[Floats]
+) -> tuple[Floats, NDArray[np.int64], Floats]:
+    """Tabulate what each bit adds to the position and to the factor, for each composition."""
+    features = np.repeat(np.arange(encoding.features), encoding.bits)
+    kappa = np.tile(encoding.bit_weights, encoding.features)
+    bases = np.cumsum([0] + [len(t) for t in tensors])
+    parts = multisets.rank_parts(encoding.features, len(tensors))
+    places, values = [], []
+    for j in range(degree, len(tensors) + 1):
+        if not tensors[j - 1].any():
+            continue
+        for exponents in _compositions(j, degree):
+            ends = np.cumsum((0, *exponents))
+            place = [parts[a + 1 : b + 1, features].sum(axis=0) for a, b in pairwise(ends.tolist())]
+            value = [kappa**r for r in exponents]
+            place[0] = place[0] + bases[j - 1]
+            value[0] = value[0] * (factorial(j) / math.prod(map(factorial, exponents)))
+            places.append(place)
+            values.append(value)
+    shape = (len(places), degree, encoding.variables)
+    return (
+        np.concatenate(tensors),
+        np.array(places, dtype=np.int64).reshape(shape),
+        np.array(values, dtype=np.float64).reshape(shape),
+    )
+
+
+def _terms(
+    encoding: Encoding, degree: int, tensors: list[Floats], threshold: float
+) -> tuple[NDArray[np.int32], Floats, tuple[float, float]]:
+    """Count the terms of one degree, then fill arrays of just that size."""
+    from qcompile.expand_kernel import expand
+
+    joined, places, values = _tables(encoding, degree, tensors)
+    variables = encoding.variables
+    if degree > variables or not len(places):
+        return (*_frozen_terms(np.empty((0, degree), np.int32), np.empty(0)), (0.0, 0.0))
+    ranges = list(pairwise(_first_bits(variables, degree)))
+
+    def run(
+        bounds: tuple[int, int], indices: NDArray[np.int32], coefficients: Floats, fill: bool
+    ) -> tuple[int, Floats]:
+        dropped = np.zeros(2)
+        kept = expand(
+            *bounds, variables, degree, joined, places, values,
+            threshold, fill, indices, coefficients, dropped,
+        )  # fmt: skip
+        return kept, dropped
+
+    none, nothing = np.empty((0, degree), dtype=np.int32), np.empty(0)
+    counted = list(ordered(lambda bounds: run(bounds, none, nothing, False), ranges))
+    ends = np.cumsum([0] + [kept for kept, _ in counted]).tolist()
+    indices = np.empty((ends[-1], degree), dtype=np.int32)
+    coefficients = np.empty(ends[-1])
+
+    def fill(task: tuple[tuple[int, int], tuple[int, int]]) -> None:
+        bounds, (start, stop) = task
+        run(bounds, indices[start:stop], coefficients[start:stop], True)
+
+    for _ in ordered(fill, zip(ranges, pairwise(ends), strict=True)):
+        pass
+    negative, positive = (sum(float(dropped[side]) for _, dropped in counted) for side in (0, 1))
+    return (*_frozen_terms(indices, coefficients), (negative, positive))
+
+
+def _first_bits(variables: int, degree: int) -> list[int]:
+    """Cut the first bits into ranges with about as many terms each."""
+    starts = np.array([comb(variables - first, degree) for first in range(variables + 1)], float)
+    wanted = starts[0] * (1 - np.arange(_TASKS + 1) / _TASKS)
+    cuts = np.searchsorted(-starts, -wanted)
+    return sorted({0, *cuts.tolist(), variables - degree + 1} & set(range(variables - degree + 2)))
+
+
+def _frozen_terms(
+    indices: NDArray[np.int32], coefficients: Floats
+) -> tuple[NDArray[np.int32], Floats]:
+    return frozen(indices, np.int32), frozen(coefficients)
+
+
+def _with_indicators(pubo: Pubo, encoding: Encoding, l0: float) -> Pubo:
+    """Charge l0 for each weight that is not zero.
+
+    Ω0 = Σ_a ( λ0 v_a + φ (1 - v_a) Σ_t q_{a,t} ), φ = 2 λ0: a weight with a bit on costs λ0 with
+    v_a = 1 and at least φ without. With one bit a weight, λ0 Σ q says the same without v.
+    """
+    extra: dict[tuple[int, ...], float] = {}
+    if encoding.bits == 1:
+        extra = {(q,): l0 for q in range(encoding.variables)}
+        return _plus(pubo, Pubo.from_dict(extra, variables=encoding.variables), l0)
+    strength = _INDICATOR_STRENGTH * l0
+    for a in range(encoding.features):
+        indicator = encoding.variables + a
+        extra[indicator,] = l0
+        for t in range(encoding.bits):
+            extra[a * encoding.bits + t,] = strength
+            extra[a * encoding.bits + t, indicator] = -strength
+    return _plus(pubo, Pubo.from_dict(extra), l0)
+
+
+def _plus(pubo: Pubo, extra: Pubo, l0: float) -> Pubo:
+    """Add a few terms of degree 1 and 2."""
+    indices, coefficients = list(pubo.indices), list(pubo.coefficients)
+    for j in range(len(extra.indices)):
+        if j == len(indices):
+            indices.append(frozen(np.empty((0, j + 1)), np.int32))
+            coefficients.append(frozen(np.empty(0)))
+        rows = np.concatenate([indices[j], extra.indices[j]])
+        values = np.concatenate([coefficients[j], extra.coefficients[j]])
+        unique, where = np.unique(rows, axis=0, return_inverse=True)
+        sums = np.bincount(where.ravel(), weights=values, minlength=len(unique))
+        indices[j] = frozen(unique[sums != 0], np.int32)
+        coefficients[j] = frozen(sums[sums != 0])
+    return replace(
+        pubo,
+        variables=extra.variables,
+        indices=tuple(indices),
+        coefficients=tuple(coefficients),
+        l0=l0,
+    )

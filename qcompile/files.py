@@ -1,0 +1,432 @@
+"""Every artifact to disk and back: versioned, atomic, the same bytes every time, no pickle.
+
+JSON for people and other programs, .npz for large arrays. A file says what it is ("type"), which
+version of the format it has, and which qcompile wrote it. Readers take any file as hostile: sizes
+are checked before memory is allocated, and every error names the file.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from qcompile import memory, svmlight
+from qcompile._version import __version__
+from qcompile.artifacts import Dataset, Encoding, Loss, Moments, Preparation, Pubo, frozen
+from qcompile.errors import FormatError, InputError, MemoryLimitError, QcompileError
+
+__all__ = [
+    "check_writable",
+    "load_loss",
+    "load_moments",
+    "load_pubo",
+    "save_loss",
+    "save_moments",
+    "save_pubo",
+    "save_svmlight",
+    "write_atomically",
+]
+
+FORMAT_VERSION = 1
+_CHUNK = 1 << 16
+
+
+@contextmanager
+def write_atomically(path: str | Path) -> Iterator[IO[bytes]]:
+    """Open a file that appears under its name only when it is complete and on disk."""
+    if str(path) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = Path(os.path.realpath(path))  # keep a symbolic link a link
+    if target.exists() and not target.is_file():  # a device or a pipe cannot be replaced
+        check_writable(path)
+        with _write_errors(path), target.open("wb") as stream:
+            yield stream
+        return
+    with _write_errors(path):
+        handle, name = tempfile.mkstemp(
+            prefix=f".{target.name}.", suffix=".part", dir=target.parent
+        )
+    try:
+        with _write_errors(path):
+            with os.fdopen(handle, "wb") as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            Path(name).chmod(_permissions(target))
+            Path(name).replace(target)
+    finally:
+        with suppress(OSError):  # after success it is no longer there
+            Path(name).unlink()
+
+
+@contextmanager
+def _write_errors(path: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+
+def _permissions(target: Path) -> int:
+    """Keep the permissions of a file that is replaced; new files get the usual ones."""
+    with suppress(OSError):
+        return stat.S_IMODE(target.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def check_writable(path: str | Path) -> None:
+    """Refuse a place that cannot be written before any work is done."""
+    if str(path) == "-":
+        return
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise InputError(f"{path}: is a folder; expected a file name")
+    if not target.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {Path(path).parent}; create it first")
+    if not os.access(target.parent if not target.exists() else target, os.W_OK):
+        raise InputError(f"{path}: no permission to write there")
+
+
+def save_svmlight(data: Dataset, path: str | Path) -> None:
+    """Write the rows as svmlight text, with the labels that they came with."""
+    with write_atomically(path) as stream:
+        labels = data.preparation.labels(data.y)
+        stream.writelines(line.encode() for line in svmlight.lines(data.x, labels))
+
+
+def save_loss(
+    loss: Loss,
+    path: str | Path,
+    *,
+    preparation: Preparation | None = None,
+    source: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a loss as JSON."""
+    content = {
+        **_header("loss"),
+        **loss_to_dict(loss),
+        "preparation": None if preparation is None else preparation.to_dict(),
+        "source": dict(source or {}),
+    }
+    with write_atomically(path) as stream:
+        stream.write(orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+
+
+def load_loss(path: str | Path) -> Loss:
+    """Read what `save_loss` wrote."""
+    with _explained(path):
+        content = _read_json(path)
+        _check_header(content, "loss")
+        return loss_from_dict(content)
+
+
+def loss_to_dict(loss: Loss) -> dict[str, Any]:
+    """Give plain values for a file."""
+    return {
+        "order": loss.order,
+        "coefficients": list(loss.coefficients),
+        "fit": loss.fit,
+        "prior_std": loss.prior_std,
+        "range": loss.range_,
+        "zeta": loss.zeta,
+        "l2": loss.l2,
+        "omega": loss.omega,
+        "notes": list(loss.notes),
+    }
+
+
+def loss_from_dict(values: Mapping[str, Any]) -> Loss:
+    """Come back from `loss_to_dict`."""
+    return Loss(
+        coefficients=tuple(float(a) for a in values["coefficients"]),
+        fit=str(values["fit"]),
+        prior_std=float(values["prior_std"]),
+        range_=float(values["range"]),
+        l2=float(values["l2"]),
+        omega=None if values["omega"] is None else float(values["omega"]),
+        notes=tuple(str(note) for note in values["notes"]),
+    )
+
+
+def save_moments(moments: Moments, path: str | Path) -> None:
+    """Write moments as .npz."""
+    header = {
+        **_header("moments"),
+        "features": moments.features,
+        "order": moments.order,
+        "count": moments.count,
+        "sum_of_squares": moments.sum_of_squares,
+        "preparation": _preparation_to_dict(moments.preparation),
+        "source": dict(moments.source),
+    }
+    arrays = {_tensor_name(*key): tensor for key, tensor in moments.tensors.items()}
+    _write_npz(path, header, arrays)
+
+
+def load_moments(path: str | Path) -> Moments:
+    """Read what `save_moments` wrote."""
+    with _explained(path):
+        header, arrays = _read_npz(path, "moments")
+        tensors = {_tensor_key(name): frozen(array) for name, array in arrays.items()}
+        for tensor in tensors.values():
+            _check_finite(tensor)
+        features, order = int(header["features"]), int(header["order"])
+        missing = {(degree, 0) for degree in range(1, order + 1)} - set(tensors)
+        if missing or features < 1 or int(header["count"]) < 0:
+            raise FormatError(f"tensors {sorted(missing)} are missing or sizes are wrong")
+        return Moments(
+            features=features,
+            order=order,
+            count=int(header["count"]),
+            sum_of_squares=float(header["sum_of_squares"]),
+            tensors=tensors,
+            preparation=_preparation_from_dict(header["preparation"]),
+            source=dict(header["source"]),
+        )
+
+
+def save_pubo(pubo: Pubo, path: str | Path) -> None:
+    """Write a polynomial: .npz by the ending, JSON otherwise."""
+    header = {
+        **_header("pubo"),
+        "variables": pubo.variables,
+        "constant": pubo.constant,
+        "encoding": None
+        if pubo.encoding is None
+        else {
+            "features": pubo.encoding.features,
+            "bits": pubo.encoding.bits,
+            "zeta": pubo.encoding.zeta,
+        },
+        "loss": None if pubo.loss is None else loss_to_dict(pubo.loss),
+        "l0": pubo.l0,
+        "dropped": pubo.dropped,
+        "preparation": _preparation_to_dict(pubo.preparation),
+        "source": dict(pubo.source),
+    }
+    if str(path).endswith(".npz"):
+        arrays: dict[str, NDArray[Any]] = {}
+        for degree, (rows, values) in enumerate(
+            zip(pubo.indices, pubo.coefficients, strict=True), 1
+        ):
+            arrays[f"indices_{degree}"] = rows
+            arrays[f"coefficients_{degree}"] = values
+        _write_npz(path, header, arrays)
+        return
+    with write_atomically(path) as stream:
+        _write_pubo_json(stream, header, pubo)
+
+
+def _write_pubo_json(stream: IO[bytes], header: Mapping[str, Any], pubo: Pubo) -> None:
+    stream.write(orjson.dumps(header)[:-1] + b',"terms":[')
+    for degree, (rows, values) in enumerate(zip(pubo.indices, pubo.coefficients, strict=True), 1):
+        stream.write(b"\n," if degree > 1 else b"\n")
+        stream.write(b'{"degree":%d,"indices":[' % degree)
+        stream.writelines(_json_items(rows))
+        stream.write(b'],\n"coefficients":[')
+        stream.writelines(_json_items(values))
+        stream.write(b"]}")
+    stream.write(b"\n]}\n")
+
+
+def _json_items(array: NDArray[Any]) -> Iterable[bytes]:
+    """Give the items of a JSON list in pieces, without an object for each number."""
+    for start in range(0, len(array), _CHUNK):
+        piece = np.ascontiguousarray(array[start : start + _CHUNK])
+        text = orjson.dumps(piece, option=orjson.OPT_SERIALIZE_NUMPY)
+        yield (b"," if start else b"") + text[1:-1]
+
+
+def load_pubo(path: str | Path) -> Pubo:
+    """Read what `save_pubo` wrote."""
+    with _explained(path):
+        if _is_zip(path):
+            header, arrays = _read_npz(path, "pubo")
+            degrees = range(1, len(arrays) // 2 + 1)
+            terms = [(arrays[f"indices_{j}"], arrays[f"coefficients_{j}"]) for j in degrees]
+        else:
+            header = _read_json(path)
+            _check_header(header, "pubo")
+            terms = [(t["indices"], t["coefficients"]) for t in header["terms"]]
+        return _pubo_from(header, terms)
+
+
+def _pubo_from(header: Mapping[str, Any], terms: list[tuple[Any, Any]]) -> Pubo:
+    variables = int(header["variables"])
+    indices, coefficients = [], []
+    for degree, (rows, values) in enumerate(terms, 1):
+        index = np.asarray(rows, dtype=np.int64).reshape(-1, degree)
+        _check_terms(index, variables)
+        indices.append(frozen(index, np.int32))
+        coefficients.append(frozen(values))
+        _check_finite(coefficients[-1])
+    encoding = header["encoding"]
+    pubo = Pubo(
+        variables=variables,
+        constant=float(header["constant"]),
+        indices=tuple(indices),
+        coefficients=tuple(coefficients),
+        encoding=None
+        if encoding is None
+        else Encoding(int(encoding["features"]), int(encoding["bits"]), float(encoding["zeta"])),
+        loss=None if header["loss"] is None else loss_from_dict(header["loss"]),
+        l0=float(header["l0"]),
+        dropped=float(header["dropped"]),
+        preparation=_preparation_from_dict(header["preparation"]),
+        source=dict(header["source"]),
+    )
+    if pubo.encoding is not None and pubo.encoding.variables > variables:
+        raise FormatError(f"{pubo.encoding.variables} bits of weights in {variables} variables")
+    return pubo
+
+
+def _check_terms(rows: NDArray[np.int64], variables: int) -> None:
+    """Insist on ascending members and ascending, distinct rows: the canonical order."""
+    if not len(rows):
+        return
+    if rows.min() < 0 or rows.max() >= variables:
+        raise FormatError(f"a term uses a variable outside of 0..{variables - 1}")
+    if np.any(np.diff(rows, axis=1) <= 0):
+        raise FormatError("the variables of a term are not ascending")
+    step = np.diff(rows, axis=0)
+    first = np.argmax(step != 0, axis=1)
+    if np.any(step[np.arange(len(step)), first] <= 0):
+        raise FormatError("terms are repeated or not in order")
+
+
+def _check_finite(array: NDArray[np.float64]) -> None:
+    if not np.isfinite(array).all():
+        raise FormatError("a number is NaN or infinite")
+
+
+def _header(kind: str) -> dict[str, Any]:
+    return {"type": f"qcompile.{kind}", "version": FORMAT_VERSION, "qcompile": __version__}
+
+
+def _check_header(content: Any, kind: str) -> None:
+    if not isinstance(content, dict) or content.get("type") != f"qcompile.{kind}":
+        found = content.get("type") if isinstance(content, dict) else type(content).__name__
+        raise FormatError(f"holds {found!r}; expected a qcompile {kind}")
+    version = content.get("version")
+    if version != FORMAT_VERSION:
+        raise FormatError(
+            f"format version {version!r}; this qcompile {__version__} reads {FORMAT_VERSION}"
+        )
+
+
+def _preparation_to_dict(preparation: Preparation | None) -> dict[str, Any] | None:
+    return None if preparation is None else preparation.to_dict()
+
+
+def _preparation_from_dict(values: Mapping[str, Any] | None) -> Preparation | None:
+    return None if values is None else Preparation.from_dict(values)
+
+
+def _tensor_name(degree: int, power: int) -> str:
+    return f"tensor_{degree}_{power}"
+
+
+def _tensor_key(name: str) -> tuple[int, int]:
+    _, degree, power = name.split("_")
+    if not 1 <= int(degree) <= 8 or abs(int(power)) > 8:
+        raise FormatError(f"unknown array {name!r}")
+    return int(degree), int(power)
+
+
+@contextmanager
+def _explained(path: str | Path) -> Iterator[None]:
+    """Turn whatever a broken file can cause into one error that names the file."""
+    try:
+        yield
+    except MemoryLimitError:
+        raise
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except QcompileError as error:
+        raise FormatError(f"{path}: {error}") from None
+    except KeyError as error:
+        raise FormatError(f"{path}: {error} is missing; the file is incomplete") from None
+    except (ValueError, TypeError, OverflowError, EOFError, OSError, RecursionError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise FormatError(f"{path}: damaged or of another kind ({reason})") from None
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        raise FormatError(f"{path}: damaged .npz file ({error})") from None
+
+
+def _read_json(path: str | Path) -> Any:
+    size = Path(path).stat().st_size
+    memory.require(
+        12 * size, f"{path}: reading {memory.human(size)} of JSON", "use the .npz form of this file"
+    )
+    return orjson.loads(Path(path).read_bytes())
+
+
+def _is_zip(path: str | Path) -> bool:
+    with Path(path).open("rb") as stream:
+        return stream.read(2) == b"PK"
+
+
+def _write_npz(
+    path: str | Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> None:
+    """Write an uncompressed .npz that numpy.load opens, with a fixed date in every entry."""
+    text = np.frombuffer(orjson.dumps(header), dtype=np.uint8)
+    with write_atomically(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+        for name, array in {"header": text, **arrays}.items():
+            entry = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+            with archive.open(entry, "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+
+
+def _read_npz(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    with zipfile.ZipFile(path) as archive:
+        entries = archive.infolist()
+        total = sum(entry.file_size for entry in entries)
+        memory.require(3 * total, f"{path}: reading {memory.human(total)}", "use a larger machine")
+        arrays = {e.filename.removesuffix(".npy"): _read_member(archive, e) for e in entries}
+    if "header" not in arrays:
+        raise FormatError(f"not a qcompile {kind} file (it has no header)")
+    header = orjson.loads(arrays.pop("header").tobytes())
+    _check_header(header, kind)
+    return header, arrays
+
+
+_HEADER_READERS: dict[tuple[int, int], Callable[[IO[bytes]], Any]] = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+def _read_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
+    """Read one array after checking that it is as large as its header claims."""
+    with archive.open(entry) as member:
+        version = np.lib.format.read_magic(member)
+        if version not in _HEADER_READERS:
+            raise FormatError(f"array {entry.filename} has an unknown version {version}")
+        shape, fortran, dtype = _HEADER_READERS[version](member)
+        if dtype.kind not in "uif" or fortran:
+            raise FormatError(f"array {entry.filename} of type {dtype}; expected plain numbers")
+        size = math.prod(shape) * dtype.itemsize
+        if size > entry.file_size:
+            raise FormatError(f"array {entry.filename} claims {size} bytes and has fewer")
+        content = member.read(size)
+        if len(content) != size:
+            raise FormatError(f"array {entry.filename} is cut off")
+    return np.frombuffer(content, dtype=dtype).reshape(shape)

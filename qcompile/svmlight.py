@@ -1,0 +1,264 @@
+"""Read and write svmlight (LIBSVM) text, plain or compressed, in bounded pieces."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import io
+import lzma
+import math
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.artifacts import Matrix
+from qcompile.errors import InputError
+
+__all__ = ["Piece", "SvmlightReader", "lines"]
+
+Progress: TypeAlias = Callable[[int, int | None], None]
+
+_PIECE_BYTES = 1 << 22
+_LONGEST_LINE = 1 << 26
+_OPENERS: dict[str, tuple[bytes, Callable[[Any], Any]]] = {
+    "gzip": (b"\x1f\x8b", gzip.open),
+    "bzip2": (b"BZh", bz2.open),
+    "xz": (b"\xfd7zXZ\x00", lzma.open),
+}
+_ENDINGS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some rows of a file in compressed sparse form; indices are as written in the file."""
+
+    labels: NDArray[np.float64]
+    lines: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the arrays take."""
+        arrays = (self.labels, self.lines, self.starts, self.indices, self.values)
+        return sum(array.nbytes for array in arrays)
+
+
+class SvmlightReader:
+    """Iterate over the pieces of a file; knows the digest of its text once it is exhausted."""
+
+    def __init__(self, path: str | Path, *, progress: Progress | None = None) -> None:
+        self.name = "standard input" if str(path) == "-" else str(path)
+        self._path = path
+        self._progress = progress
+        self._digest = hashlib.sha256()
+        self._line = 1
+        self.complete = False
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text that was read, without its compression."""
+        return self._digest.hexdigest()
+
+    def __iter__(self) -> Iterator[Piece]:
+        raw = self._open_raw()
+        try:
+            size = None if raw is sys.stdin.buffer else Path(self._path).stat().st_size
+            # BufferedReader adds peek(), which tells the compression from the first bytes.
+            buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)
+            stream, kind = self._decompress(buffered)
+            for text in self._whole_lines(stream, kind):
+                self._digest.update(text)
+                piece = self._parse(text)
+                self._line += text.count(b"\n")
+                if self._progress is not None:
+                    self._progress(_position(buffered), size)
+                if len(piece):
+                    yield piece
+            self.complete = True
+        finally:
+            if raw is not sys.stdin.buffer:
+                raw.close()
+
+    def _open_raw(self) -> Any:
+        if str(self._path) == "-":
+            return sys.stdin.buffer
+        path = Path(self._path)
+        if path.is_dir():
+            raise InputError(f"{self.name}: is a folder; expected an svmlight file")
+        try:
+            return path.open("rb")
+        except FileNotFoundError:
+            raise InputError(
+                f"{self.name}: no such file; expected an svmlight file, - for standard input, or "
+                "a named set (qcompile data --list)"
+            ) from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InputError(f"{self.name}: cannot be read ({reason})") from None
+
+    def _decompress(self, raw: io.BufferedReader) -> tuple[IO[bytes], str | None]:
+        head = raw.peek(8)[:8]
+        for kind, (magic, opener) in _OPENERS.items():
+            if head.startswith(magic):
+                return cast(IO[bytes], opener(raw)), kind
+        claimed = _ENDINGS.get(Path(self.name).suffix.lower())
+        if claimed and head:
+            raise InputError(
+                f"{self.name}: not {claimed} data, though its name says so; "
+                "expected a file compressed with it (or rename it if it is plain text)"
+            )
+        return raw, None
+
+    def _whole_lines(self, stream: IO[bytes], kind: str | None) -> Iterator[bytes]:
+        carry = b""
+        while True:
+            try:
+                block = stream.read(_PIECE_BYTES)
+            except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+                raise InputError(
+                    f"{self.name}: {self._damage(kind, error)} after line {self._line - 1:,}; "
+                    "expected a complete file: fetch or compress it again"
+                ) from None
+            if not block:
+                break
+            text = carry + block
+            cut = text.rfind(b"\n") + 1
+            carry = text[cut:]
+            if len(carry) > _LONGEST_LINE:
+                raise self._error(
+                    0, f"longer than {_LONGEST_LINE >> 20} MB; is this svmlight text?"
+                )
+            if cut:
+                yield text[:cut]
+        if carry:
+            yield carry
+
+    @staticmethod
+    def _damage(kind: str | None, error: Exception) -> str:
+        if kind is None:
+            return f"cannot be read ({error})"
+        return f"{'truncated' if isinstance(error, EOFError) else 'corrupt'} {kind} data"
+
+    def _parse(self, text: bytes) -> Piece:
+        from qcompile import parse_kernel
+
+        data = np.frombuffer(text, dtype=np.uint8)
+        most_rows = text.count(b"\n") + 1
+        most_entries = text.count(b":")
+        labels, row_lines = np.empty(most_rows), np.empty(most_rows, dtype=np.int64)
+        starts = np.empty(most_rows + 1, dtype=np.int64)
+        indices, values = np.empty(most_entries, dtype=np.int32), np.empty(most_entries)
+        inexact = np.empty(2 * (most_rows + most_entries), dtype=np.int64)
+        status, where, rows, entries, doubts = parse_kernel.parse(
+            data, labels, row_lines, starts, indices, values, inexact
+        )
+        if status != parse_kernel.OK:
+            raise self._explain(text, where, status)
+        for item, at in inexact[: 2 * doubts].reshape(-1, 2).tolist():
+            value = float(_token(text, at, longest=_LONGEST_LINE))
+            if not math.isfinite(value):
+                raise self._explain(text, at, parse_kernel.BAD_VALUE)
+            if item < 0:
+                labels[-1 - item] = value
+            else:
+                values[item] = value
+        return Piece(
+            labels[:rows].copy(),
+            row_lines[:rows] + self._line,
+            starts[: rows + 1].copy(),
+            indices[:entries].copy(),
+            values[:entries].copy(),
+        )
+
+    def _explain(self, text: bytes, where: int, status: int) -> InputError:
+        """Say what is wrong with the token at `where`."""
+        from qcompile import parse_kernel as codes
+
+        found = _shown(_token(text, where))
+        if b"\0" in text[max(0, where - 512) : where + 512] or "\\x" in found:
+            return self._error_at(text, where, "binary data; expected svmlight text")
+        index, _, value = found.strip("'").partition(":")
+        number = value or index
+        words = {
+            codes.BAD_LABEL: f"label {found}; expected a number, then index:value pairs",
+            codes.BAD_INDEX: f"found {found}; expected index:value with a whole-number index",
+            codes.NEGATIVE_INDEX: f"index {index} is negative; expected 0 or more",
+            codes.LARGE_INDEX: f"index {index} is absurdly large; expected at most 2147483646",
+            codes.UNSORTED_INDEX: f"index {index} is repeated or out of order; expected each "
+            "row's indices ascending",
+            codes.BAD_VALUE: f"value {number!r} is not a number; expected a decimal number",
+        }
+        message = words[status]
+        if status in (codes.BAD_LABEL, codes.BAD_VALUE) and _is_number(number):
+            message = f"value {number!r} is not finite; expected a finite number"
+        return self._error_at(text, where, message)
+
+    def _error_at(self, text: bytes, where: int, message: str) -> InputError:
+        return self._error(text.count(b"\n", 0, where), message)
+
+    def _error(self, lines_before: int, message: str) -> InputError:
+        return InputError(f"{self.name}, line {self._line + lines_before}: {message}")
+
+
+def _position(raw: Any) -> int:
+    try:
+        return int(raw.tell())
+    except (OSError, ValueError):
+        return 0
+
+
+def _token(text: bytes, at: int, *, longest: int = 64) -> bytes:
+    """Give the bytes up to the next blank, at most `longest` of them."""
+    end = at
+    while end < len(text) and end < at + longest and text[end] not in b" \t\r\n\v\f#":
+        end += 1
+    return text[at:end]
+
+
+def _shown(token: bytes) -> str:
+    cut = token[:40].decode("ascii", "backslashreplace")
+    return repr(cut + ("..." if len(token) > 40 else "")).replace("\\\\x", "\\x")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def lines(x: Matrix, labels: NDArray[np.float64]) -> Iterator[str]:
+    """Give the svmlight lines of a matrix, 1-based, numbers in their shortest exact form.
+
+    The first line names every column if the last one is all zeros, so that reading the text back
+    gives the same number of features.
+    """
+    import scipy.sparse as sp
+
+    rows = sp.csr_array(x)
+    rows.sort_indices()
+    for i, label in enumerate(labels.tolist()):
+        start, stop = rows.indptr[i], rows.indptr[i + 1]
+        columns = (rows.indices[start:stop] + 1).tolist()
+        values = rows.data[start:stop].tolist()
+        pairs = [f"{c}:{_shortest(v)}" for c, v in zip(columns, values, strict=True) if v]
+        if i == 0 and (not columns or columns[-1] < x.shape[1]):
+            pairs.append(f"{x.shape[1]}:0")
+        yield " ".join([_shortest(label), *pairs]) + "\n"
+
+
+def _shortest(value: float) -> str:
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)

@@ -1,0 +1,43 @@
+"""Work on several cores whose result does not depend on how many there are."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+__all__ = ["cores", "ordered"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def ordered(
+    task: Callable[[Item], Result], items: Iterable[Item], *, workers: int | None = None
+) -> Iterator[Result]:
+    """Give task(item) for each item, in order, at most one result per worker waiting.
+
+    Floating-point sums over the results are the same for any number of workers.
+    """
+    workers = cores() if workers is None else workers
+    if workers == 1:
+        yield from map(task, items)
+        return
+    pool = ThreadPoolExecutor(workers)
+    try:
+        waiting: deque[Future[Result]] = deque()
+        for item in items:
+            waiting.append(pool.submit(task, item))
+            if len(waiting) > workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
