@@ -74,7 +74,7 @@ def main() -> None:
         if path is None:
             continue
         data = read(path, positive=positive)
-        against_pairs(name, data, 4000, chosen.repeat)
+        against_pairs(name, data, 10_000, chosen.repeat)
         against_dgemm(name, data, chosen.repeat)
         against_dgemm(f"{name} as dense rows", from_arrays(data.x.toarray(), data.y), chosen.repeat)
         row(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import comb, factorial
 
@@ -56,8 +56,8 @@ def discretize(
     _check_options(moments, loss, l0, threshold)
     degree = max(loss.order, 2 if loss.l2 else 1)
     _require_memory(encoding.variables, degree)
-    tensors = _weighted_tensors(moments, loss, degree)
-    terms = [_terms(encoding, j, tensors, threshold) for j in range(1, degree + 1)]
+    joined, tensors = _weighted_tensors(moments, loss, degree)
+    terms = [_terms(encoding, j, joined, tensors, threshold) for j in range(1, degree + 1)]
     # nobody knows which sign a dropped term has in a sample: the worse of the two sums bounds it
     negative, positive = (sum(dropped[side] for _, _, dropped in terms) for side in (0, 1))
     pubo = Pubo(
@@ -105,19 +105,18 @@ def _require_memory(variables: int, degree: int) -> None:
     )
 
 
-def _weighted_tensors(moments: Moments, loss: Loss, degree: int) -> list[Floats]:
-    """Give (a_j / m) T_j for each degree, the regulariser added to the squares."""
-    tensors = []
-    for j in range(1, degree + 1):
-        if j <= loss.order:
-            tensor = moments.tensors[j, 0] * (loss.coefficients[j] / moments.count)
-        else:
-            tensor = np.zeros(multisets.count(moments.features, j))
-        if j == 2 and loss.l2:
-            squares = np.repeat(np.arange(moments.features)[:, None], 2, axis=1)
-            tensor[multisets.rank(squares, moments.features)] += loss.l2 / 2
-        tensors.append(tensor)
-    return tensors
+def _weighted_tensors(moments: Moments, loss: Loss, degree: int) -> tuple[Floats, list[Floats]]:
+    """Give (a_j / m) T_j for all degrees in one array and as views, the regulariser added."""
+    bases = np.cumsum([0] + [multisets.count(moments.features, j) for j in range(1, degree + 1)])
+    joined = np.zeros(bases[-1])
+    views = [joined[a:b] for a, b in pairwise(bases.tolist())]
+    for j, view in enumerate(views[: loss.order], 1):
+        if loss.coefficients[j]:
+            np.multiply(moments.tensors[j, 0], loss.coefficients[j] / moments.count, out=view)
+    if loss.l2:
+        squares = np.repeat(np.arange(moments.features)[:, None], 2, axis=1)
+        views[1][multisets.rank(squares, moments.features)] += loss.l2 / 2
+    return joined, views
 
 
 def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
@@ -132,7 +131,7 @@ def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 def _tables(
     encoding: Encoding, degree: int, tensors: list[Floats]
-) -> tuple[Floats, NDArray[np.int64], Floats]:
+) -> tuple[NDArray[np.int64], Floats]:
     """Tabulate what each bit adds to the position and to the factor, for each composition."""
     features = np.repeat(np.arange(encoding.features), encoding.bits)
     kappa = np.tile(encoding.bit_weights, encoding.features)
@@ -152,48 +151,84 @@ def _tables(
             values.append(value)
     shape = (len(places), degree, encoding.variables)
     return (
-        np.concatenate(tensors),
         np.array(places, dtype=np.int64).reshape(shape),
         np.array(values, dtype=np.float64).reshape(shape),
     )
 
 
 def _terms(
-    encoding: Encoding, degree: int, tensors: list[Floats], threshold: float
+    encoding: Encoding, degree: int, joined: Floats, tensors: list[Floats], threshold: float
 ) -> tuple[NDArray[np.int32], Floats, tuple[float, float]]:
-    """Count the terms of one degree, then fill arrays of just that size."""
-    from qcompile.expand_kernel import expand
-
-    joined, places, values = _tables(encoding, degree, tensors)
+    """Give the terms of one degree, and the sums of those that were dropped."""
+    places, values = _tables(encoding, degree, tensors)
     variables = encoding.variables
     if degree > variables or not len(places):
-        return (*_frozen_terms(np.empty((0, degree), np.int32), np.empty(0)), (0.0, 0.0))
+        return frozen(np.empty((0, degree)), np.int32), frozen(np.empty(0)), (0.0, 0.0)
     ranges = list(pairwise(_first_bits(variables, degree)))
+    task = _Expansion(variables, degree, joined, places, values, threshold)
+    sizes = [comb(variables - a, degree) - comb(variables - b, degree) for a, b in ranges]
+    if threshold or not all(map(np.all, tensors[degree - 1 :])):  # perhaps not all terms are there
+        sizes = list(ordered(task.count, ranges))
+    indices, coefficients, dropped = _fill(task, ranges, sizes)
+    return frozen(indices, np.int32), frozen(coefficients), dropped
 
-    def run(
-        bounds: tuple[int, int], indices: NDArray[np.int32], coefficients: Floats, fill: bool
-    ) -> tuple[int, Floats]:
-        dropped = np.zeros(2)
-        kept = expand(
-            *bounds, variables, degree, joined, places, values,
-            threshold, fill, indices, coefficients, dropped,
-        )  # fmt: skip
-        return kept, dropped
 
-    none, nothing = np.empty((0, degree), dtype=np.int32), np.empty(0)
-    counted = list(ordered(lambda bounds: run(bounds, none, nothing, False), ranges))
-    ends = np.cumsum([0] + [kept for kept, _ in counted]).tolist()
-    indices = np.empty((ends[-1], degree), dtype=np.int32)
+def _fill(
+    task: _Expansion, ranges: list[tuple[int, int]], sizes: list[int]
+) -> tuple[NDArray[np.int32], Floats, tuple[float, float]]:
+    """Fill arrays of just the right size, each range of first bits at its place."""
+    ends = np.cumsum([0, *sizes]).tolist()
+    indices = np.empty((ends[-1], task.degree), dtype=np.int32)
     coefficients = np.empty(ends[-1])
 
-    def fill(task: tuple[tuple[int, int], tuple[int, int]]) -> None:
-        bounds, (start, stop) = task
-        run(bounds, indices[start:stop], coefficients[start:stop], True)
+    def work(job: tuple[tuple[int, int], tuple[int, int]]) -> tuple[int, Floats]:
+        bounds, (start, stop) = job
+        return task.fill(bounds, indices[start:stop], coefficients[start:stop])
 
-    for _ in ordered(fill, zip(ranges, pairwise(ends), strict=True)):
-        pass
-    negative, positive = (sum(float(dropped[side]) for _, dropped in counted) for side in (0, 1))
-    return (*_frozen_terms(indices, coefficients), (negative, positive))
+    filled = list(ordered(work, zip(ranges, pairwise(ends), strict=True)))
+    kept = [number for number, _ in filled]
+    if kept != sizes:  # terms cancelled that were counted on
+        return _fill(task, ranges, kept)
+    negative, positive = (sum(float(dropped[side]) for _, dropped in filled) for side in (0, 1))
+    return indices, coefficients, (negative, positive)
+
+
+@dataclass(frozen=True, eq=False)
+class _Expansion:
+    """One degree of the polynomial, ready for the compiled kernel."""
+
+    variables: int
+    degree: int
+    tensors: Floats
+    places: NDArray[np.int64]
+    values: Floats
+    threshold: float
+
+    def count(self, bounds: tuple[int, int]) -> int:
+        none, nothing = np.empty((0, self.degree), dtype=np.int32), np.empty(0)
+        return self._run(bounds, none, nothing, fill=False)[0]
+
+    def fill(
+        self, bounds: tuple[int, int], indices: NDArray[np.int32], coefficients: Floats
+    ) -> tuple[int, Floats]:
+        return self._run(bounds, indices, coefficients, fill=True)
+
+    def _run(
+        self,
+        bounds: tuple[int, int],
+        indices: NDArray[np.int32],
+        coefficients: Floats,
+        *,
+        fill: bool,
+    ) -> tuple[int, Floats]:
+        from qcompile.expand_kernel import expand
+
+        dropped = np.zeros(2)
+        kept = expand(
+            *bounds, self.variables, self.degree, self.tensors, self.places, self.values,
+            self.threshold, fill, indices, coefficients, dropped,
+        )  # fmt: skip
+        return kept, dropped
 
 
 def _first_bits(variables: int, degree: int) -> list[int]:
@@ -202,12 +237,6 @@ def _first_bits(variables: int, degree: int) -> list[int]:
     wanted = starts[0] * (1 - np.arange(_TASKS + 1) / _TASKS)
     cuts = np.searchsorted(-starts, -wanted)
     return sorted({0, *cuts.tolist(), variables - degree + 1} & set(range(variables - degree + 2)))
-
-
-def _frozen_terms(
-    indices: NDArray[np.int32], coefficients: Floats
-) -> tuple[NDArray[np.int32], Floats]:
-    return frozen(indices, np.int32), frozen(coefficients)
 
 
 def _with_indicators(pubo: Pubo, encoding: Encoding, l0: float) -> Pubo:

@@ -112,7 +112,7 @@ class _Sums:
             x, y, norms = x[used], y[used], norms[used]
         if len(y):
             rows = product_sums.Rows(x, y, norms)
-            for key, part in product_sums.sums(rows, self._keys, progress):
+            for key, part in product_sums.sums(rows, self._keys, progress).items():
                 self._tensors[key][: len(part)] += part
 
     def _grow(self, features: int) -> None:

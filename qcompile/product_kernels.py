@@ -50,6 +50,13 @@ def add_multiset_products(
             now = 1 - now
         for p in range(size):
             value, part = values[first + p], parts[degree, columns[first + p]]
+            if kinds == 2:  # the usual case: one walk for both
+                one, two = value * factors[row, 0], value * factors[row, 1]
+                for q in range(prefix[degree - 1, p + 1]):
+                    place = ranks[now, q] + part
+                    sums[place, 0] += products[now, q] * one
+                    sums[place, 1] += products[now, q] * two
+                continue
             for e in range(kinds):
                 factor = value * factors[row, e]
                 for q in range(prefix[degree - 1, p + 1]):
@@ -93,6 +100,13 @@ def add_subset_counts(
             now = 1 - now
         for p in range(size):
             part = parts[degree, columns[first + p]]
+            if kinds == 2:
+                one, two = factors[row, 0], factors[row, 1]
+                for q in range(prefix[degree - 1, p]):
+                    place = ranks[now, q] + part
+                    sums[place, 0] += one
+                    sums[place, 1] += two
+                continue
             for e in range(kinds):
                 factor = factors[row, e]
                 for q in range(prefix[degree - 1, p]):

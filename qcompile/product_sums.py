@@ -22,7 +22,7 @@ from qcompile import multisets
 from qcompile.artifacts import Floats, Matrix
 from qcompile.threads import cores, ordered
 
-__all__ = ["SPARE_MEMORY", "Rows", "sums"]
+__all__ = ["SPARE_MEMORY", "Rows", "count_subsets", "dense_route", "sparse_route", "sums"]
 
 Key: TypeAlias = tuple[int, int]
 Progress: TypeAlias = Callable[[int, int | None], None]
@@ -58,16 +58,19 @@ class Rows:
         return Rows(self.x[rows], self.y[rows], self.norms[rows])
 
 
-def sums(rows: Rows, keys: tuple[Key, ...], progress: Progress | None = None) -> Parts:
-    """Give Σ |x|^e z^{⊗a} for each key (a, e), possibly in several parts that add up."""
+def sums(rows: Rows, keys: tuple[Key, ...], progress: Progress | None = None) -> dict[Key, Floats]:
+    """Give Σ |x|^e z^{⊗a} for each key (a, e)."""
     route, task_rows, workers = _choose(rows, keys)
     slices = [slice(a, a + task_rows) for a in range(0, len(rows), task_rows)]
+    total: dict[Key, Floats] = {}
     with _single_threaded_blas() if workers > 1 else nullcontext():
-        results = ordered(lambda part: list(route(rows.take(part), keys)), slices, workers=workers)
+        results = ordered(lambda part: dict(route(rows.take(part), keys)), slices, workers=workers)
         for part, result in zip(slices, results, strict=True):
-            yield from result
+            for key, values in result.items():
+                total[key] = total[key] + values if key in total else values
             if progress is not None:
                 progress(min(part.stop, len(rows)), len(rows))
+    return spread_subsets(total, rows.features, keys) if route is count_subsets else total
 
 
 def _choose(rows: Rows, keys: tuple[Key, ...]) -> tuple[Callable[..., Parts], int, int]:
@@ -85,9 +88,9 @@ def _choose(rows: Rows, keys: tuple[Key, ...]) -> tuple[Callable[..., Parts], in
     size = multisets.count(rows.features, order)
     if _SCATTER_COST * stored >= size * len(rows):
         return dense_route, _TASK_ROWS, workers
-    # a task should add far more often than its sums are long
-    tasks = min(8, max(1, stored // (16 * size)))
-    return zero_one_route if ones else sparse_route, -(-len(rows) // tasks), workers
+    # a task should add more often than its sums are long
+    tasks = min(4, max(1, stored // (8 * size)))
+    return count_subsets if ones else sparse_route, -(-len(rows) // tasks), workers
 
 
 def _single_threaded_blas() -> Any:
@@ -227,51 +230,67 @@ def sparse_route(rows: Rows, keys: tuple[Key, ...]) -> Parts:
             yield (degree, power), sums_[:, kind]
 
 
-def zero_one_route(rows: Rows, keys: tuple[Key, ...]) -> Parts:
-    """Count subsets of the stored entries; a multiset's sum is that of its distinct members."""
+def count_subsets(rows: Rows, keys: tuple[Key, ...]) -> Parts:
+    """Sum Σ y^a |x|^e over the subsets of the stored entries, for features that are 0 or 1.
+
+    The sums depend on the parity of the degree and on the norm's power alone: the keys here are
+    (parity, power), and the sums of subsets of 1, 2, ... members stand one after the other.
+    """
     from qcompile.product_kernels import add_subset_counts
 
     starts, columns = _structure(rows.x)
     features, order = rows.features, max(degree for degree, _ in keys)
-    # the sums depend on the parity of the degree and on the norm's power alone
-    groups: dict[Key, int] = {}
+    largest: dict[Key, int] = {}
     for degree, power in keys:
         group = (degree % 2, power)
-        groups[group] = max(degree, groups.get(group, 0))
+        largest[group] = max(degree, largest.get(group, 0))
     parts = np.array(
         [[comb(i, t) for i in range(features)] for t in range(order + 1)], dtype=np.int64
     )
-    counted: dict[Key, list[Floats]] = {group: [] for group in groups}
+    counted: dict[Key, list[Floats]] = {group: [] for group in largest}
     for size in range(1, order + 1):
-        wanted = [group for group, top in groups.items() if top >= size]
+        wanted = [group for group, top in largest.items() if top >= size]
         factors = np.stack([rows.y**odd * _power(rows.norms, p) for odd, p in wanted], axis=1)
         sums_ = np.zeros((comb(features, size), len(wanted)))
         add_subset_counts(starts, columns, factors, parts, size, sums_)
         for kind, group in enumerate(wanted):
             counted[group].append(sums_[:, kind])
-    for degree, power in keys:
-        yield (degree, power), _spread(counted[degree % 2, power], features, degree)
+    for group, arrays in counted.items():
+        yield group, np.concatenate(arrays)
+
+
+def spread_subsets(
+    counted: dict[Key, Floats], features: int, keys: tuple[Key, ...]
+) -> dict[Key, Floats]:
+    """Give each multiset the sum of the set of its distinct members: x² = x."""
+    bases = np.cumsum([0, 0] + [comb(features, t) for t in range(1, 9)])  # where size t starts
+    spread: dict[Key, Floats] = {}
+    ranks, sizes = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    for degree in range(1, max(degree for degree, _ in keys) + 1):
+        ranks, sizes = _append_member(ranks, sizes, features, degree)
+        places = bases[sizes] + ranks
+        for key in keys:
+            if key[0] == degree:
+                spread[key] = counted[degree % 2, key[1]][places]
+    return spread
 
 
 def _structure(x: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     return np.asarray(x.indptr, dtype=np.int64), np.asarray(x.indices, dtype=np.int32)
 
 
-def _spread(counted: list[Floats], features: int, degree: int) -> Floats:
-    """Give each multiset the sum of the set of its distinct members."""
-    bases = np.cumsum([0, 0] + [len(sums_) for sums_ in counted])  # where sets of size t start
-    joined = np.concatenate(counted)
-    ranks, sizes = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    for t in range(1, degree + 1):
-        new_ranks, new_sizes = [], []
-        for i in range(features):
-            total = multisets.count(i + 1, t - 1)
-            fresh = multisets.count(i, t - 1)  # those without i
-            size, place = sizes[:total].copy(), ranks[:total].copy()
-            size[:fresh] += 1
-            chooses = np.array([comb(i, s) for s in range(degree + 1)], dtype=np.int64)
-            place[:fresh] += chooses[size[:fresh]]
-            new_ranks.append(place)
-            new_sizes.append(size)
-        ranks, sizes = np.concatenate(new_ranks), np.concatenate(new_sizes)
-    return joined[bases[sizes] + ranks]
+def _append_member(
+    ranks: NDArray[np.int64], sizes: NDArray[np.int64], features: int, degree: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Go from multisets of degree - 1 to those of `degree`: rank and size of their supports."""
+    new_ranks, new_sizes = [], []
+    for i in range(features):
+        total = multisets.count(i + 1, degree - 1)
+        fresh = multisets.count(i, degree - 1)  # those without i
+        size, place = sizes[:total].copy(), ranks[:total].copy()
+        size[:fresh] += 1
+        chooses = np.array([comb(i, s) for s in range(degree + 1)], dtype=np.int64)
+        place[:fresh] += chooses[size[:fresh]]
+        new_ranks.append(place)
+        new_sizes.append(size)
+    return np.concatenate(new_ranks), np.concatenate(new_sizes)
