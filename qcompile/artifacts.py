@@ -18,7 +18,16 @@ from numpy.typing import ArrayLike, NDArray
 from qcompile import memory, multisets
 from qcompile.errors import InputError
 
-__all__ = ["Dataset", "Encoding", "Loss", "Moments", "Preparation", "Pubo"]
+__all__ = [
+    "Ancillas",
+    "Dataset",
+    "Encoding",
+    "Loss",
+    "Moments",
+    "Preparation",
+    "Pubo",
+    "Qubo",
+]
 
 Floats: TypeAlias = NDArray[np.float64]
 # A numpy array or a scipy.sparse.csr_array; their type hints have no useful common part.
@@ -31,6 +40,11 @@ def frozen(array: ArrayLike, dtype: Any = np.float64) -> NDArray[Any]:
     view = np.ascontiguousarray(array, dtype=dtype).view()
     view.setflags(write=False)
     return view
+
+
+def sum_by(groups: NDArray[np.integer], values: Floats, number: int) -> Floats:
+    """Add up the values of each group 0..number-1."""
+    return np.asarray(np.bincount(groups, values, minlength=number), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -514,3 +528,112 @@ class Pubo:
             )
         terms = {tuple(term): bias for term, bias in binary.items()}
         return cls.from_dict(terms, variables=1 + max(labels, default=-1))
+
+
+@dataclass(frozen=True, eq=False)
+class Ancillas:
+    """What each ancilla stands for: the product of two variables with smaller numbers.
+
+    ``factors[k]`` are the two variables; `terms` counts the terms of the polynomial that pass
+    through the ancilla; `on` and `off` are the gate's strengths: what it costs at least to have the
+    ancilla at 0 though both factors are 1, and at 1 though one of them is 0.
+    """
+
+    factors: NDArray[np.int32]
+    terms: NDArray[np.int64]
+    on: Floats
+    off: Floats
+
+    def __len__(self) -> int:
+        return len(self.factors)
+
+
+@dataclass(frozen=True, eq=False)
+class Qubo:
+    """A quadratic polynomial of bits whose minimum over the ancillas is a given polynomial.
+
+    Variables 0..`logical`-1 are those of the PUBO, the ancillas follow. The pairs (first < second)
+    are sorted by their second variable, then by the first. `method` says which cover was taken,
+    `optimal` whether no smaller pair cover exists (None: not known), `bound` the best lower bound
+    on pair covers. `truncated` holds terms that a budget left out; no energy differs by more than
+    `error` from the polynomial with them.
+    """
+
+    logical: int
+    offset: float
+    linear: Floats
+    first: NDArray[np.int32]
+    second: NDArray[np.int32]
+    quadratic: Floats
+    ancillas: Ancillas
+    method: str
+    strength: float = 1.0
+    optimal: bool | None = None
+    bound: int | None = None
+    error: float = 0.0
+    truncated: Pubo | None = None
+    encoding: Encoding | None = None
+    loss: Loss | None = None
+    l0: float = 0.0
+    preparation: Preparation | None = None
+    source: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def variables(self) -> int:
+        """Number of qubits that the problem needs before embedding."""
+        return len(self.linear)
+
+    def complete(self, samples: ArrayLike) -> NDArray[np.int8]:
+        """Append to rows of logical bits the ancillas, each the product of its factors."""
+        rows = np.atleast_2d(np.asarray(samples))
+        if rows.shape[1] != self.logical:
+            raise InputError(f"{rows.shape[1]} bits a sample; expected {self.logical}")
+        full = np.empty((len(rows), self.variables), dtype=np.int8)
+        full[:, : self.logical] = rows
+        for k, (a, b) in enumerate(self.ancillas.factors.tolist(), self.logical):
+            full[:, k] = full[:, a] & full[:, b]
+        return full
+
+    def energies(self, samples: ArrayLike) -> Floats:
+        """Energy of each row of 0/1 values for all variables."""
+        return self.as_pubo().energies(samples)
+
+    def score(self, bits: ArrayLike) -> Floats:
+        """Energy of logical bits on the true polynomial: right ancillas, nothing left out."""
+        rows = np.atleast_2d(np.asarray(bits))
+        energies = self.energies(self.complete(rows))
+        return energies if self.truncated is None else energies + self.truncated.energies(rows)
+
+    def as_pubo(self) -> Pubo:
+        """Give the same polynomial, ancillas being variables like any other."""
+        used = np.flatnonzero(self.linear)
+        order = np.lexsort((self.second, self.first))
+        pairs = np.column_stack([self.first, self.second])[order]
+        return Pubo(
+            variables=self.variables,
+            constant=self.offset,
+            indices=(frozen(used[:, None], np.int32), frozen(pairs, np.int32)),
+            coefficients=(frozen(self.linear[used]), frozen(self.quadratic[order])),
+        )
+
+    def restrict(self, samples: ArrayLike) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+        """The way back: logical bits of samples, and how many ancillas of each are wrong."""
+        rows = np.atleast_2d(np.asarray(samples)).astype(np.int8)
+        if rows.shape[1] != self.variables:
+            raise InputError(f"{rows.shape[1]} values a sample; expected {self.variables}")
+        bits = rows[:, : self.logical]
+        return bits, np.count_nonzero(self.complete(bits) != rows, axis=1).astype(np.int64)
+
+    def decode(self, samples: ArrayLike) -> Floats:
+        """Give the weights that samples stand for; ancillas are ignored."""
+        if self.encoding is None:
+            raise InputError("this QUBO was not compiled from data: it encodes no weights")
+        return self.encoding.decode(samples)
+
+    def to_bqm(self) -> Any:
+        """Give a `dimod.BinaryQuadraticModel` over the same integer labels, built from arrays."""
+        import dimod
+
+        return dimod.BinaryQuadraticModel.from_numpy_vectors(
+            self.linear, (self.second, self.first, self.quadratic), self.offset, dimod.BINARY
+        )

@@ -131,8 +131,8 @@ def save_loss(
 
 def load_loss(path: str | Path) -> Loss:
     """Read what `save_loss` wrote."""
-    with _explained(path):
-        content = _read_json(path)
+    with explained(path):
+        content = read_json(path)
         _check_header(content, "loss")
         return loss_from_dict(content)
 
@@ -173,20 +173,20 @@ def save_moments(moments: Moments, path: str | Path) -> None:
         "order": moments.order,
         "count": moments.count,
         "sum_of_squares": moments.sum_of_squares,
-        "preparation": _preparation_to_dict(moments.preparation),
+        "preparation": preparation_to_dict(moments.preparation),
         "source": dict(moments.source),
     }
     arrays = {_tensor_name(*key): tensor for key, tensor in moments.tensors.items()}
-    _write_npz(path, header, arrays)
+    write_npz(path, header, arrays)
 
 
 def load_moments(path: str | Path) -> Moments:
     """Read what `save_moments` wrote."""
-    with _explained(path):
-        header, arrays = _read_npz(path, "moments")
+    with explained(path):
+        header, arrays = read_npz(path, "moments")
         tensors = {_tensor_key(name): frozen(array) for name, array in arrays.items()}
         for tensor in tensors.values():
-            _check_finite(tensor)
+            check_finite(tensor)
         features, order = int(header["features"]), int(header["order"])
         missing = {(degree, 0) for degree in range(1, order + 1)} - set(tensors)
         if missing or features < 1 or int(header["count"]) < 0:
@@ -197,7 +197,7 @@ def load_moments(path: str | Path) -> Moments:
             count=int(header["count"]),
             sum_of_squares=float(header["sum_of_squares"]),
             tensors=tensors,
-            preparation=_preparation_from_dict(header["preparation"]),
+            preparation=preparation_from_dict(header["preparation"]),
             source=dict(header["source"]),
         )
 
@@ -218,7 +218,7 @@ def save_pubo(pubo: Pubo, path: str | Path) -> None:
         "loss": None if pubo.loss is None else loss_to_dict(pubo.loss),
         "l0": pubo.l0,
         "dropped": pubo.dropped,
-        "preparation": _preparation_to_dict(pubo.preparation),
+        "preparation": preparation_to_dict(pubo.preparation),
         "source": dict(pubo.source),
     }
     if str(path).endswith(".npz"):
@@ -228,7 +228,7 @@ def save_pubo(pubo: Pubo, path: str | Path) -> None:
         ):
             arrays[f"indices_{degree}"] = rows
             arrays[f"coefficients_{degree}"] = values
-        _write_npz(path, header, arrays)
+        write_npz(path, header, arrays)
         return
     with write_atomically(path) as stream:
         _write_pubo_json(stream, header, pubo)
@@ -239,14 +239,14 @@ def _write_pubo_json(stream: IO[bytes], header: Mapping[str, Any], pubo: Pubo) -
     for degree, (rows, values) in enumerate(zip(pubo.indices, pubo.coefficients, strict=True), 1):
         stream.write(b"\n," if degree > 1 else b"\n")
         stream.write(b'{"degree":%d,"indices":[' % degree)
-        stream.writelines(_json_items(rows))
+        stream.writelines(json_items(rows))
         stream.write(b'],\n"coefficients":[')
-        stream.writelines(_json_items(values))
+        stream.writelines(json_items(values))
         stream.write(b"]}")
     stream.write(b"\n]}\n")
 
 
-def _json_items(array: NDArray[Any]) -> Iterable[bytes]:
+def json_items(array: NDArray[Any]) -> Iterable[bytes]:
     """Give the items of a JSON list in pieces, without an object for each number."""
     for start in range(0, len(array), _CHUNK):
         piece = np.ascontiguousarray(array[start : start + _CHUNK])
@@ -256,13 +256,13 @@ def _json_items(array: NDArray[Any]) -> Iterable[bytes]:
 
 def load_pubo(path: str | Path) -> Pubo:
     """Read what `save_pubo` wrote."""
-    with _explained(path):
-        if _is_zip(path):
-            header, arrays = _read_npz(path, "pubo")
+    with explained(path):
+        if is_zip(path):
+            header, arrays = read_npz(path, "pubo")
             degrees = range(1, len(arrays) // 2 + 1)
             terms = [(arrays[f"indices_{j}"], arrays[f"coefficients_{j}"]) for j in degrees]
         else:
-            header = _read_json(path)
+            header = read_json(path)
             _check_header(header, "pubo")
             terms = [(t["indices"], t["coefficients"]) for t in header["terms"]]
         return _pubo_from(header, terms)
@@ -276,7 +276,7 @@ def _pubo_from(header: Mapping[str, Any], terms: list[tuple[Any, Any]]) -> Pubo:
         _check_terms(index, variables)
         indices.append(frozen(index, np.int32))
         coefficients.append(frozen(values))
-        _check_finite(coefficients[-1])
+        check_finite(coefficients[-1])
     encoding = header["encoding"]
     pubo = Pubo(
         variables=variables,
@@ -289,7 +289,7 @@ def _pubo_from(header: Mapping[str, Any], terms: list[tuple[Any, Any]]) -> Pubo:
         loss=None if header["loss"] is None else loss_from_dict(header["loss"]),
         l0=float(header["l0"]),
         dropped=float(header["dropped"]),
-        preparation=_preparation_from_dict(header["preparation"]),
+        preparation=preparation_from_dict(header["preparation"]),
         source=dict(header["source"]),
     )
     if pubo.encoding is not None and pubo.encoding.variables > variables:
@@ -311,7 +311,7 @@ def _check_terms(rows: NDArray[np.int64], variables: int) -> None:
         raise FormatError("terms are repeated or not in order")
 
 
-def _check_finite(array: NDArray[np.float64]) -> None:
+def check_finite(array: NDArray[np.float64]) -> None:
     if not np.isfinite(array).all():
         raise FormatError("a number is NaN or infinite")
 
@@ -331,11 +331,11 @@ def _check_header(content: Any, kind: str) -> None:
         )
 
 
-def _preparation_to_dict(preparation: Preparation | None) -> dict[str, Any] | None:
+def preparation_to_dict(preparation: Preparation | None) -> dict[str, Any] | None:
     return None if preparation is None else preparation.to_dict()
 
 
-def _preparation_from_dict(values: Mapping[str, Any] | None) -> Preparation | None:
+def preparation_from_dict(values: Mapping[str, Any] | None) -> Preparation | None:
     return None if values is None else Preparation.from_dict(values)
 
 
@@ -351,7 +351,7 @@ def _tensor_key(name: str) -> tuple[int, int]:
 
 
 @contextmanager
-def _explained(path: str | Path) -> Iterator[None]:
+def explained(path: str | Path) -> Iterator[None]:
     """Turn whatever a broken file can cause into one error that names the file."""
     try:
         yield
@@ -370,7 +370,7 @@ def _explained(path: str | Path) -> Iterator[None]:
         raise FormatError(f"{path}: damaged .npz file ({error})") from None
 
 
-def _read_json(path: str | Path) -> Any:
+def read_json(path: str | Path) -> Any:
     size = Path(path).stat().st_size
     memory.require(
         12 * size, f"{path}: reading {memory.human(size)} of JSON", "use the .npz form of this file"
@@ -378,12 +378,12 @@ def _read_json(path: str | Path) -> Any:
     return orjson.loads(Path(path).read_bytes())
 
 
-def _is_zip(path: str | Path) -> bool:
+def is_zip(path: str | Path) -> bool:
     with Path(path).open("rb") as stream:
         return stream.read(2) == b"PK"
 
 
-def _write_npz(
+def write_npz(
     path: str | Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
     """Write an uncompressed .npz that numpy.load opens, with a fixed date in every entry."""
@@ -395,7 +395,7 @@ def _write_npz(
                 np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
 
 
-def _read_npz(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def read_npz(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
         total = sum(entry.file_size for entry in entries)

@@ -1,0 +1,363 @@
+"""A QUBO to disk and back: dimod's JSON with all that is needed to decode an answer, and others.
+
+By ending: .json (dimod's serialization, streamed), .npz, .bqm (`dimod ... to_file`), and the plain
+formats .lp, .qubo (qbsolv) and .coo, which other solvers read. A format that cannot hold everything
+refuses and says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from qcompile._version import __version__
+from qcompile.artifacts import Ancillas, Encoding, Floats, Pubo, Qubo, frozen
+from qcompile.errors import FormatError, InputError
+from qcompile.files import (
+    FORMAT_VERSION,
+    check_finite,
+    explained,
+    is_zip,
+    json_items,
+    loss_from_dict,
+    loss_to_dict,
+    preparation_from_dict,
+    preparation_to_dict,
+    read_json,
+    read_npz,
+    write_atomically,
+    write_npz,
+)
+from qcompile.verify import Fingerprint, fingerprint
+
+__all__ = ["ENDINGS", "load_qubo", "save_qubo"]
+
+ENDINGS = (".json", ".npz", ".bqm", ".lp", ".qubo", ".coo")
+_LINES = 1 << 14
+
+
+def save_qubo(
+    qubo: Qubo, path: str | Path, *, pubo: Pubo | None = None, drop_offset: bool = False
+) -> None:
+    """Write a QUBO in the format that the ending names.
+
+    With `pubo`, the polynomial that was reduced, .json and .npz files carry its fingerprint, so
+    that `qcompile verify` can tell whether any coefficient was changed. `drop_offset` lets formats
+    without a place for the offset leave it out.
+    """
+    ending = ".json" if str(path) == "-" else Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise InputError(f"{path}: expected a QUBO file ending in {', '.join(ENDINGS)}")
+    if ending in (".qubo", ".coo") and qubo.offset and not drop_offset:
+        raise InputError(
+            f"{path}: {ending} files have no place for the offset {qubo.offset:g}, which energies "
+            "need: use .json, .bqm or .lp, or leave it out with --drop-offset"
+        )
+    if ending == ".npz":
+        _write_binary(qubo, path, _metadata(qubo, pubo))
+        return
+    with write_atomically(path) as stream:
+        if ending == ".bqm":
+            with qubo.to_bqm().to_file() as packed:
+                stream.writelines(iter(lambda: packed.read(1 << 20), b""))
+        elif ending == ".json":
+            _write_json(stream, qubo, _metadata(qubo, pubo))
+        else:
+            stream.writelines(_TEXTS[ending](qubo))
+
+
+def _metadata(qubo: Qubo, pubo: Pubo | None) -> dict[str, Any]:
+    """Give what dimod knows nothing of: enough to decode an answer found elsewhere."""
+    encoding, loss, preparation = qubo.encoding, qubo.loss, qubo.preparation
+    known: dict[str, Any] = {
+        "version": FORMAT_VERSION,
+        "qcompile": __version__,
+        "variables": qubo.logical,
+        "features": None if encoding is None else encoding.features,
+        "bits": None if encoding is None else encoding.bits,
+        "zeta": None if encoding is None else encoding.zeta,
+        "prior_std": None if loss is None else loss.prior_std,
+        "order": None if loss is None else loss.order,
+        "loss": None if loss is None else list(loss.coefficients),
+        "l2": None if loss is None else loss.l2,
+        "l0": qubo.l0,
+        "labels": None
+        if preparation is None
+        else {"positive": preparation.positive, "negative": preparation.negative},
+        "loss_record": None if loss is None else loss_to_dict(loss),
+        "preparation": preparation_to_dict(preparation),
+        "source": dict(qubo.source),
+        "cover": qubo.method,
+        "optimal": qubo.optimal,
+        "bound": qubo.bound,
+        "strength": qubo.strength,
+        "error": qubo.error,
+        "truncated": None if qubo.truncated is None else _terms_to_list(qubo.truncated),
+        "fingerprint": None,
+    }
+    if pubo is not None:
+        mark = fingerprint(_kept(qubo, pubo))
+        known["fingerprint"] = {"value": mark.value, "gradient": mark.gradient.tolist()}
+    return known
+
+
+def _kept(qubo: Qubo, pubo: Pubo) -> Pubo:
+    """Give the polynomial that the ancillas carry: without what a budget left out."""
+    from qcompile.truncate import difference
+
+    return pubo if qubo.truncated is None else difference(pubo, qubo.truncated)
+
+
+def _terms_to_list(pubo: Pubo) -> list[Any]:
+    return [[list(term), value] for term, value in pubo.to_dict().items()]
+
+
+def _write_json(stream: IO[bytes], qubo: Qubo, known: Mapping[str, Any]) -> None:
+    head = {
+        "type": "BinaryQuadraticModel",
+        "version": {"bqm_schema": "3.0.0"},
+        "use_bytes": False,
+        "index_type": "int32",
+        "bias_type": "float64",
+        "num_variables": qubo.variables,
+        "num_interactions": len(qubo.first),
+        "variable_type": "BINARY",
+        "offset": qubo.offset,
+    }
+    stream.write(orjson.dumps(head)[:-1] + b',\n"info":{"qcompile":')
+    stream.write(orjson.dumps(known)[:-1] + b',\n"ancillas":[')
+    stream.writelines(_ancilla_items(qubo))
+    tables: dict[str, NDArray[Any]] = {
+        "terms": qubo.ancillas.terms,
+        "strength_on": qubo.ancillas.on,
+        "strength_off": qubo.ancillas.off,
+    }
+    for name, table in tables.items():
+        _write_list(stream, b"],\n", name, table)
+    arrays: dict[str, NDArray[Any]] = {
+        "variable_labels": np.arange(qubo.variables, dtype=np.int32),
+        "linear_biases": qubo.linear,
+        "quadratic_biases": qubo.quadratic,
+        "quadratic_head": qubo.second,
+        "quadratic_tail": qubo.first,
+    }
+    stream.write(b"]}}")
+    for i, (name, array) in enumerate(arrays.items()):
+        _write_list(stream, b"],\n" if i else b",\n", name, array)
+    stream.write(b"]}\n")
+
+
+def _write_list(stream: IO[bytes], before: bytes, name: str, array: NDArray[Any]) -> None:
+    stream.write(before + b'"' + name.encode() + b'":[')
+    stream.writelines(json_items(array))
+
+
+def _ancilla_items(qubo: Qubo) -> Iterator[bytes]:
+    """Give [[index, [factor, factor]], ...] without its outer brackets, in pieces."""
+    factors = qubo.ancillas.factors.tolist()
+    for start in range(0, len(factors), _LINES):
+        rows = enumerate(factors[start : start + _LINES], qubo.logical + start)
+        text = orjson.dumps([[index, pair] for index, pair in rows])
+        yield (b"," if start else b"") + text[1:-1]
+
+
+def _write_binary(qubo: Qubo, path: str | Path, known: Mapping[str, Any]) -> None:
+    header = {"type": "qcompile.qubo", "offset": qubo.offset, **known}
+    write_npz(
+        path,
+        header,
+        {
+            "linear": qubo.linear,
+            "first": qubo.first,
+            "second": qubo.second,
+            "quadratic": qubo.quadratic,
+            "factors": qubo.ancillas.factors,
+            "terms": qubo.ancillas.terms,
+            "strength_on": qubo.ancillas.on,
+            "strength_off": qubo.ancillas.off,
+        },
+    )
+
+
+def load_qubo(path: str | Path) -> tuple[Qubo, Fingerprint | None]:
+    """Read a .json or .npz file; gives the QUBO and the fingerprint of its polynomial, if any."""
+    with explained(path):
+        if is_zip(path):
+            header, arrays = read_npz(path, "qubo")
+            known, offset = header, float(header["offset"])
+            factors = arrays["factors"]
+            tables = [arrays[name] for name in ("terms", "strength_on", "strength_off")]
+            linear, quadratic = arrays["linear"], arrays["quadratic"]
+            first, second = arrays["first"], arrays["second"]
+        else:
+            content = read_json(path)
+            known = _qcompile_info(content)
+            offset = float(content["offset"])
+            _check_ancilla_numbers(known)
+            factors = np.array([pair for _, pair in known["ancillas"]], dtype=np.int64)
+            tables = [known[name] for name in ("terms", "strength_on", "strength_off")]
+            linear, quadratic = content["linear_biases"], content["quadratic_biases"]
+            head = np.asarray(content["quadratic_head"], dtype=np.int64)
+            tail = np.asarray(content["quadratic_tail"], dtype=np.int64)
+            first, second = np.minimum(head, tail), np.maximum(head, tail)
+        qubo = _assemble(known, offset, linear, first, second, quadratic, factors, tables)
+        mark = known["fingerprint"]
+        if mark is None:
+            return qubo, None
+        gradient = frozen(mark["gradient"])
+        check_finite(gradient)
+        return qubo, Fingerprint(float(mark["value"]), gradient)
+
+
+def _qcompile_info(content: Any) -> dict[str, Any]:
+    if not isinstance(content, dict) or content.get("type") != "BinaryQuadraticModel":
+        raise FormatError("not a dimod BinaryQuadraticModel")
+    if content.get("variable_type") != "BINARY" or content.get("use_bytes"):
+        raise FormatError("expected a BINARY model with plain numbers")
+    info = content.get("info")
+    known = info.get("qcompile") if isinstance(info, dict) else None
+    if not isinstance(known, dict):
+        raise FormatError("has no info about its ancillas: it was not written by qcompile")
+    if known.get("version") != FORMAT_VERSION:
+        raise FormatError(
+            f"format version {known.get('version')!r}; this qcompile reads {FORMAT_VERSION}"
+        )
+    if content["variable_labels"] != list(range(len(content["linear_biases"]))):
+        raise FormatError("expected the variables 0, 1, 2, ... in order")
+    return known
+
+
+def _check_ancilla_numbers(known: Mapping[str, Any]) -> None:
+    numbers = [number for number, _ in known["ancillas"]]
+    if numbers != list(range(known["variables"], known["variables"] + len(numbers))):
+        raise FormatError("expected the ancillas numbered after the bits, in order")
+
+
+def _assemble(
+    known: Mapping[str, Any],
+    offset: float,
+    linear: Any,
+    first: NDArray[Any],
+    second: NDArray[Any],
+    quadratic: Any,
+    factors: NDArray[Any],
+    tables: list[Any],
+) -> Qubo:
+    """Put a QUBO together, checking what everything else relies on."""
+    numbers: list[Floats] = [frozen(linear), frozen(quadratic), *map(frozen, tables[1:])]
+    for array in numbers:
+        check_finite(array)
+    logical, size = int(known["variables"]), len(numbers[0])
+    pairs = frozen(factors, np.int64).reshape(-1, 2)
+    if not 0 <= logical <= size or len(pairs) != size - logical:
+        raise FormatError(f"{size} variables, {logical} bits, {len(pairs)} ancillas do not fit")
+    own = np.arange(logical, size)
+    if len(pairs) and not (pairs.min() >= 0 and (pairs < own[:, None]).all()):
+        raise FormatError("an ancilla has a factor that does not come before it")
+    if any(len(table) != len(pairs) for table in tables):
+        raise FormatError("the table of ancillas is incomplete")
+    if not len(first) == len(second) == len(numbers[1]):
+        raise FormatError("lists of pairs of different lengths")
+    if len(first) and not (first.min() >= 0 and (first < second).all() and second.max() < size):
+        raise FormatError("a pair is not made of two of the variables")
+    keys = second.astype(np.int64) << 32 | first.astype(np.int64)
+    if np.any(np.diff(keys) <= 0):
+        order = np.argsort(keys)
+        if np.any(np.diff(keys[order]) == 0):
+            raise FormatError("a pair is there twice")
+        first, second, numbers[1] = first[order], second[order], frozen(numbers[1][order])
+    encoding = None
+    if known["features"] is not None:
+        encoding = Encoding(int(known["features"]), int(known["bits"]), float(known["zeta"]))
+        if encoding.variables > logical:
+            raise FormatError(f"{encoding.variables} bits of weights in {logical} variables")
+    record, truncated = known["loss_record"], known["truncated"]
+    return Qubo(
+        logical=logical,
+        offset=offset,
+        linear=numbers[0],
+        first=frozen(first, np.int32),
+        second=frozen(second, np.int32),
+        quadratic=numbers[1],
+        ancillas=Ancillas(
+            frozen(pairs, np.int32), frozen(tables[0], np.int64), numbers[2], numbers[3]
+        ),
+        method=str(known["cover"]),
+        strength=float(known["strength"]),
+        optimal=known["optimal"],
+        bound=known["bound"],
+        error=float(known["error"]),
+        truncated=None
+        if truncated is None
+        else Pubo.from_dict({tuple(t): float(v) for t, v in truncated}, variables=logical),
+        encoding=encoding,
+        loss=None if record is None else loss_from_dict(record),
+        l0=float(known["l0"]),
+        preparation=preparation_from_dict(known["preparation"]),
+        source=dict(known["source"]),
+    )
+
+
+def _coo_lines(qubo: Qubo) -> Iterator[bytes]:
+    """Row, column, value; diagonal entries are the linear terms."""
+    yield b"# vartype=BINARY\n"
+    yield from _entries(qubo)
+
+
+def _qbsolv_lines(qubo: Qubo) -> Iterator[bytes]:
+    """The qbsolv format: diagonal first, then pairs with the smaller variable first."""
+    nodes = np.count_nonzero(qubo.linear)
+    yield f"p qubo 0 {qubo.variables} {nodes} {len(qubo.first)}\n".encode()
+    yield from _entries(qubo)
+
+
+def _entries(qubo: Qubo) -> Iterator[bytes]:
+    used = np.flatnonzero(qubo.linear)
+    for rows, columns, values in (
+        (used, used, qubo.linear[used]),
+        (qubo.first, qubo.second, qubo.quadratic),
+    ):
+        for start in range(0, len(rows), _LINES):
+            part = slice(start, start + _LINES)
+            triples = zip(
+                rows[part].tolist(), columns[part].tolist(), values[part].tolist(), strict=True
+            )
+            yield "".join(f"{i} {j} {v!r}\n" for i, j, v in triples).encode()
+
+
+def _lp_lines(qubo: Qubo) -> Iterator[bytes]:
+    """CPLEX LP text; a variable fixed at 1 carries the offset, the [ ] part is halved."""
+    yield b"Minimize\n obj:"
+    yield f" {qubo.offset:+.17g} one\n".encode()
+    for start in range(0, qubo.variables, _LINES):
+        values = qubo.linear[start : start + _LINES].tolist()
+        yield "".join(f" {v:+.17g} x{i}\n" for i, v in enumerate(values, start)).encode()
+    if len(qubo.first):
+        yield b" + [\n"
+        for start in range(0, len(qubo.first), _LINES):
+            part = slice(start, start + _LINES)
+            triples = zip(
+                qubo.first[part].tolist(),
+                qubo.second[part].tolist(),
+                (2 * qubo.quadratic[part]).tolist(),
+                strict=True,
+            )
+            yield "".join(f" {v:+.17g} x{i} * x{j}\n" for i, j, v in triples).encode()
+        yield b" ] / 2\n"
+    yield b"Subject To\n fixed: one = 1\nBinary\n one\n"
+    for start in range(0, qubo.variables, _LINES):
+        stop = min(start + _LINES, qubo.variables)
+        yield "".join(f" x{i}\n" for i in range(start, stop)).encode()
+    yield b"End\n"
+
+
+_TEXTS: dict[str, Callable[[Qubo], Iterator[bytes]]] = {
+    ".coo": _coo_lines,
+    ".qubo": _qbsolv_lines,
+    ".lp": _lp_lines,
+}

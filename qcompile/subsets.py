@@ -1,0 +1,298 @@
+"""Cover terms of any degree by products of subsets: ancillas for degree 4 and more.
+
+An ancilla stands for the product of a subset of bits. Every term must be one available subset or
+the product of two disjoint ones (single bits are available for free), and so must every ancilla,
+its factors. Several families are tried: subsets inside two halves, those with all pairs besides,
+all subsets up to half the degree, and for complete polynomials of degree up to 6 over at most 18 bits
+families that were found by long annealing. Each is pruned to what the terms need.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile import memory
+from qcompile.artifacts import Floats, Pubo
+from qcompile.errors import InputError
+
+__all__ = ["SubsetCover", "cover_monomials"]
+
+_PRUNINGS = 12
+_STORED_DEGREE = 6
+
+
+@dataclass(frozen=True, eq=False)
+class SubsetCover:
+    """Products (two earlier variables each) and how each term is made of at most two variables."""
+
+    factors: NDArray[np.int32]
+    routes: NDArray[np.int64]
+    values: Floats
+    method: str
+    optimal: bool | None = None
+    bound: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.factors)
+
+
+def cover_monomials(pubo: Pubo, *, method: str = "auto", seed: int = 0) -> SubsetCover:
+    """Choose subsets whose products make every term of degree 3 and more."""
+    if method == "exact":
+        raise InputError("cover exact is for cubics; for higher degrees use auto")
+    problem = _Problem.of(pubo)
+    families = _families(problem, pubo, method)
+    best: tuple[int, str, list[NDArray[np.int64]]] | None = None
+    for name, family in families.items():
+        pruned = problem.pruned(family, seed)
+        if pruned is not None:
+            number = sum(map(len, pruned))
+            if best is None or number < best[0]:
+                best = (number, name, pruned)
+    if best is None:
+        raise InputError(f"cover {method} cannot make all terms of this polynomial; use auto")
+    return problem.routed(best[2], best[1])
+
+
+def _families(problem: _Problem, pubo: Pubo, method: str) -> dict[str, list[NDArray[np.int64]]]:
+    """Give candidate families: rows of members for the sizes 2, 3, ..."""
+    degree = problem.degree
+    half = -(-degree // 2)
+    if method == "dimod":
+        return {"dimod": _dimod_family(pubo, degree)}
+    parts = problem.subsets(degree - 1)
+    inside = [rows[np.all(rows % 2 == rows[:, :1] % 2, axis=1)] for rows in parts]
+    halves = {
+        "halves": inside,
+        "halves and pairs": [parts[0], *inside[1:]],
+    }
+    if method == "halves":
+        return halves
+    families = {"all subsets": parts[: half - 1]}
+    if method == "auto":
+        families |= halves
+        stored = _stored(problem)
+        if stored is not None:
+            families["stored"] = stored
+    return families
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Terms of degree 3 and more, with keys that number all subsets."""
+
+    variables: int
+    degree: int
+    monomials: list[NDArray[np.int64]]
+    values: list[Floats]
+    chooses: NDArray[np.int64]
+    bases: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, pubo: Pubo) -> _Problem:
+        size, degree = pubo.variables, pubo.degree
+        chooses = np.array(
+            [[comb(i, t) for i in range(size)] for t in range(degree + 1)], dtype=np.int64
+        )
+        bases = np.cumsum([0] + [comb(size, t) for t in range(degree + 1)]).astype(np.int64)
+        monomials = [rows.astype(np.int64) for rows in pubo.indices[2:degree]]
+        return cls(size, degree, monomials, list(pubo.coefficients[2:degree]), chooses, bases)
+
+    def keys(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Number subsets, one a row with ascending members; single bits are their own number."""
+        size = rows.shape[1]
+        total = np.full(len(rows), self.bases[size] - 1, dtype=np.int64)
+        for t in range(size):
+            total += self.chooses[t + 1, rows[:, t]]
+        return total
+
+    def subsets(self, largest: int) -> list[NDArray[np.int64]]:
+        """Give the subsets of the terms, of the sizes 2 to `largest`."""
+        found = []
+        for size in range(2, largest + 1):
+            count = sum(len(r) * comb(r.shape[1], size) for r in self.monomials)
+            memory.require(
+                16 * size * min(count, comb(self.variables, size)),
+                f"{min(count, comb(self.variables, size)):,} products of {size} bits",
+                "use fewer --bits or --features, or a lower --order",
+            )
+            rows = np.empty((0, size), dtype=np.int64)
+            for terms in self.monomials:
+                for members in combinations(range(terms.shape[1]), size):
+                    joined = np.concatenate([rows, terms[:, members]])
+                    _, first = np.unique(self.keys(joined), return_index=True)
+                    rows = joined[first]
+            found.append(rows)
+        return found
+
+    def splits(
+        self, rows: NDArray[np.int64], known: NDArray[np.int64]
+    ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """For each way to part a row in two give both parts' places in `known`, or -1.
+
+        `known` are sorted keys, those of single bits among them.
+        """
+        size = rows.shape[1]
+        ways = []
+        for small in range(1, size // 2 + 1):
+            for left in combinations(range(size), small):
+                right = tuple(i for i in range(size) if i not in left)
+                if 2 * small == size and left > right:
+                    continue
+                ways.append((self._find(rows[:, left], known), self._find(rows[:, right], known)))
+        return ways
+
+    def _find(self, rows: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
+        keys = self.keys(rows)
+        at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        return np.where(known[at] == keys, at, -1)
+
+    def known_keys(self, family: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Keys of single bits and members, sorted: the variables of the QUBO in their order."""
+        members = [self.keys(rows) for rows in family if len(rows)]
+        return np.concatenate([np.arange(self.variables), *(np.sort(keys) for keys in members)])
+
+    def pruned(self, family: list[NDArray[np.int64]], seed: int) -> list[NDArray[np.int64]] | None:
+        """Leave out members that no term needs, trying several orders; None if terms are missed."""
+        from qcompile.subset_kernel import prune
+
+        known = self.known_keys(family)
+        members = np.arange(len(known) - self.variables)
+        targets, users, entry_users = self._ways(family, known)
+        monomials = sum(map(len, self.monomials))
+        ways = np.bincount(targets, minlength=monomials + len(members))
+        if (ways[:monomials] == 0).any():
+            return None
+        order = np.argsort(entry_users, kind="stable")
+        starts = np.searchsorted(entry_users[order], np.arange(len(members) + 1))
+        sizes = np.concatenate([np.full(len(rows), rows.shape[1]) for rows in family])
+        best = None
+        for attempt in range(_PRUNINGS):
+            noise = np.random.default_rng(seed + attempt).random(len(members))
+            # larger products first: they cost the same and serve less
+            tried = np.lexsort((noise, -sizes)) if attempt % 2 else np.argsort(noise)
+            kept = prune(tried, starts, users[order], targets, ways.copy(), monomials)
+            if best is None or kept.sum() < best.sum():
+                best = kept
+        ends = np.cumsum([0] + [len(rows) for rows in family])
+        ordered = [rows[np.argsort(self.keys(rows))] for rows in family]
+        assert best is not None
+        return [rows[best[a:b]] for rows, a, b in zip(ordered, ends[:-1], ends[1:], strict=True)]
+
+    def _ways(
+        self, family: list[NDArray[np.int64]], known: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """List all ways: the target of each, and pairs (way, member that it uses)."""
+        targets: list[NDArray[np.int64]] = []
+        lefts: list[NDArray[np.int64]] = []
+        rights: list[NDArray[np.int64]] = []
+        first = 0
+        for rows in self.monomials:
+            ids = np.arange(first, first + len(rows))
+            whole = self._find(rows, known)
+            parts = [(whole, whole), *self.splits(rows, known)]
+            first += len(rows)
+            _collect(parts, ids, targets, lefts, rights)
+        for rows in family:
+            if len(rows) and rows.shape[1] > 2:
+                own = self._find(rows, known)
+                ids = first + own - self.variables
+                _collect(self.splits(rows, known), ids, targets, lefts, rights)
+        target = np.concatenate(targets)
+        left, right = np.concatenate(lefts), np.concatenate(rights)
+        numbers = np.arange(len(target))
+        ways = np.concatenate([numbers, numbers[right != left]])
+        used = np.concatenate([left, right[right != left]])
+        inside = used >= self.variables
+        return target, ways[inside], used[inside] - self.variables
+
+    def routed(self, family: list[NDArray[np.int64]], method: str) -> SubsetCover:
+        """Number the members, give each its factors, and send every term over two variables."""
+        known = self.known_keys(family)
+        factors = [
+            _choose(self.splits(rows[np.argsort(self.keys(rows))], known))
+            for rows in family
+            if len(rows)
+        ]
+        routes = []
+        for rows in self.monomials:
+            whole = self._find(rows, known)
+            chosen = _choose([(whole, whole), *self.splits(rows, known)])
+            routes.append(chosen)
+        return SubsetCover(
+            factors=np.concatenate([np.empty((0, 2), np.int64), *factors]).astype(np.int32),
+            routes=np.concatenate(routes),
+            values=np.concatenate(self.values),
+            method=method,
+        )
+
+
+def _collect(
+    parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
+    ids: NDArray[np.int64],
+    targets: list[NDArray[np.int64]],
+    lefts: list[NDArray[np.int64]],
+    rights: list[NDArray[np.int64]],
+) -> None:
+    for left, right in parts:
+        found = (left >= 0) & (right >= 0)
+        targets.append(ids[found])
+        lefts.append(left[found])
+        rights.append(right[found])
+
+
+def _choose(ways: list[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> NDArray[np.int64]:
+    """Take for each row one of its possible ways, in turns, so that the load is shared."""
+    count = len(ways[0][0])
+    chosen = np.full((count, 2), -1, dtype=np.int64)
+    possible = np.stack([(left >= 0) & (right >= 0) for left, right in ways])
+    turn = np.arange(count) % np.maximum(1, possible.sum(axis=0))
+    seen = np.zeros(count, dtype=np.int64)
+    for fits, (left, right) in zip(possible, ways, strict=True):
+        take = fits & (seen == turn)
+        chosen[take] = np.column_stack([left[take], right[take]])
+        seen += fits
+    return chosen
+
+
+def _stored(problem: _Problem) -> list[NDArray[np.int64]] | None:
+    """Give the annealed family for this number of bits: the next larger one without other bits."""
+    if problem.degree > _STORED_DEGREE:
+        return None
+    text = (files("qcompile") / "degree6_families.json").read_text()
+    larger = {int(n): masks for n, masks in json.loads(text).items() if int(n) >= problem.variables}
+    if not larger:
+        return None
+    masks = larger[min(larger)]
+    rows = [[i for i in range(64) if mask >> i & 1] for mask in masks]
+    fitting = [row for row in rows if row[-1] < problem.variables]
+    return [
+        np.array([r for r in fitting if len(r) == size], dtype=np.int64).reshape(-1, size)
+        for size in range(2, problem.degree)
+    ]
+
+
+def _dimod_family(pubo: Pubo, degree: int) -> list[NDArray[np.int64]]:
+    """Give the subsets that dimod.make_quadratic makes products of."""
+    import dimod
+
+    reduction = dimod.make_quadratic(pubo.to_dimod(), 1.0, dimod.BINARY).info["reduction"]
+    bits: dict[object, frozenset[int]] = {i: frozenset([i]) for i in range(pubo.variables)}
+    waiting = dict(reduction)
+    while waiting:  # products of products become known one after the other
+        for (u, v), names in list(waiting.items()):
+            if u in bits and v in bits:
+                bits[names["product"]] = bits[u] | bits[v]
+                del waiting[u, v]
+    subsets = {tuple(sorted(b)) for b in bits.values() if len(b) > 1}
+    return [
+        np.array(sorted(s for s in subsets if len(s) == size), dtype=np.int64).reshape(-1, size)
+        for size in range(2, degree + 1)
+    ]
