@@ -1,7 +1,7 @@
 """Compile the training of a robust binary classifier for a quantum annealer.
 
 Stages are nouns (`Dataset`, `Moments`, `Loss`, `Pubo`, `Qubo`), passes are verbs (`read`,
-`prepare`, `moments_of`, `fit_loss`, `discretize`, `quadratize`); `compile` calls the passes in order.
+`prepare`, `moments_of`, `fit_loss`, `discretize`, `quadratize`); `compile` calls them in order.
 """
 
 from qcompile._version import __version__

@@ -13,26 +13,37 @@ from typing import Any, NoReturn
 
 import orjson
 
-from qcompile import files, named_sets
+from qcompile import files, named_sets, qubo_files
 from qcompile._version import __version__
-from qcompile.artifacts import SCALINGS, Dataset, Loss, Moments, Preparation, Pubo
-from qcompile.data import split
+from qcompile.accounting import account, dimod_ancillas
+from qcompile.artifacts import SCALINGS, Dataset, Loss, Moments, Preparation, Pubo, Qubo
+from qcompile.cover import METHODS
+from qcompile.data import add_noise, read, shuffle, split
 from qcompile.errors import InputError, QcompileError
+from qcompile.estimate import estimate, paper_table
 from qcompile.memory import human
 from qcompile.pipeline import (
     DataOptions,
     LossOptions,
+    QuboOptions,
     compile,
     fit_loss_with,
     load_data,
     load_moments_of,
 )
 from qcompile.progress import bar
+from qcompile.verify import verify
 
 __all__ = ["main"]
 
-_BAD_INPUT, _INTERRUPTED = 2, 130
-_KINDS = {"moments": (".npz",), "loss": (".json",), "pubo": (".json", ".npz")}
+_NOT_PROVED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
+_KINDS = {
+    "moments": (".npz",),
+    "loss": (".json",),
+    "pubo": (".json", ".npz"),
+    "qubo": qubo_files.ENDINGS,
+}
+_FORMATS = ("text", "markdown", "csv", "json")
 
 _DATA_HELP = """\
 DATA is an svmlight (LIBSVM) file, plain or .gz, .bz2, .xz; - for standard input; or a named set
@@ -42,12 +53,16 @@ parameters: synthetic:examples=1000,features=5. Write ./NAME for a file of that 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; gives the exit code: 0 done, 2 bad input, 130 interrupted."""
+    """Run the command; gives the exit code.
+
+    0 done, 1 a check failed, 2 bad input, 130 interrupted.
+    """
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="qcompile: %(message)s", force=True)
     logging.getLogger("qcompile").setLevel(_log_level(options))
+    code = 0
     try:
-        options.run(options)
+        code = options.run(options) or 0
         sys.stdout.flush()
     except QcompileError as error:
         print(f"qcompile: error: {error}", file=sys.stderr)
@@ -58,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # whoever read the output has gone: that is fine, but Python would complain at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+    return code
 
 
 def _log_level(options: argparse.Namespace) -> int:
@@ -77,23 +92,26 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="qcompile",
         description="Compile the training of a robust binary classifier for a quantum annealer.",
-        epilog="Stages: data -> loss -> compile. Try: qcompile loss breast-cancer --scale standard",
+        epilog="Stages: data -> loss -> compile (moments, loss, pubo, qubo) -> verify. "
+        "Try: qcompile compile breast-cancer --scale standard --features 8 --bits 2",
     )
     parser.add_argument("--version", action="version", version=f"qcompile {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     _add_data_command(commands)
     _add_loss_command(commands)
     _add_compile_command(commands)
+    _add_verify_command(commands)
+    _add_estimate_command(commands)
     return parser
 
 
 def _add_command(
-    commands: Any, name: str, *, summary: str, example: str
+    commands: Any, name: str, *, summary: str, example: str, takes_data: bool = True
 ) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(
         name,
         help=summary,
-        description=f"{summary[0].upper()}{summary[1:]}.\n\n{_DATA_HELP}",
+        description=f"{summary[0].upper()}{summary[1:]}.\n\n{_DATA_HELP if takes_data else ''}",
         epilog=f"Example:\n  {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -143,8 +161,8 @@ def _add_compile_command(commands: Any) -> None:
     command = _add_command(
         commands,
         "compile",
-        summary="turn a data set into a polynomial of weight bits",
-        example="qcompile compile data.svm --order 3 --bits 4 --emit pubo.json",
+        summary="turn a data set into a polynomial of weight bits and a QUBO",
+        example="qcompile compile data.svm --order 3 --bits 4 --emit qubo.json",
     )
     command.add_argument("data", metavar="DATA")
     command.add_argument(
@@ -152,8 +170,8 @@ def _add_compile_command(commands: Any) -> None:
         action="append",
         default=[],
         metavar="[KIND=]PATH",
-        help="write an artifact; its kind (moments, loss, pubo) is in the file's name or before =; "
-        "may be repeated; large polynomials are best written as .npz",
+        help="write an artifact; its kind (moments, loss, pubo, qubo) is in the file's name or "
+        "before =; may be repeated; a qubo ends in .json, .npz, .bqm, .lp, .qubo or .coo",
     )
     pubo = command.add_argument_group("bits")
     pubo.add_argument("--bits", type=int, default=4, metavar="D", help="bits of a weight (4)")
@@ -161,9 +179,65 @@ def _add_compile_command(commands: Any) -> None:
     pubo.add_argument(
         "--threshold", type=float, default=0.0, metavar="C", help="drop terms of size up to C"
     )
+    pubo.add_argument(
+        "--prune", action="store_true", help="drop levels of weights that cannot be the best"
+    )
+    qubo = command.add_argument_group("qubo")
+    qubo.add_argument("--cover", choices=METHODS, default="auto", help="which products to replace")
+    qubo.add_argument(
+        "--strength", type=float, default=1.0, metavar="F", help="scale the gates (experiments)"
+    )
+    qubo.add_argument(
+        "--max-ancillas", type=int, metavar="K", help="leave out terms until K ancillas are enough"
+    )
+    qubo.add_argument(
+        "--time-limit", type=float, default=60.0, metavar="S", help="seconds for --cover exact (60)"
+    )
+    qubo.add_argument(
+        "--compare-dimod", action="store_true", help="count the ancillas that dimod would use"
+    )
+    qubo.add_argument(
+        "--drop-offset", action="store_true", help="let .coo and .qubo leave the offset out"
+    )
     _add_data_options(command)
     _add_loss_options(command)
     command.set_defaults(run=_run_compile)
+
+
+def _add_verify_command(commands: Any) -> None:
+    command = _add_command(
+        commands,
+        "verify",
+        summary="prove that a QUBO file is the problem that it claims to be",
+        example="qcompile verify qubo.json --data data.svm",
+        takes_data=False,
+    )
+    command.add_argument("qubo", metavar="QUBO", help="a .json or .npz file of qcompile")
+    command.add_argument("--data", metavar="DATA", help="the data it was compiled from")
+    command.add_argument("--pubo", metavar="FILE", help="the polynomial it was made of")
+    command.add_argument(
+        "--assignments", type=int, default=200, metavar="N", help="random ones for --data (200)"
+    )
+    command.add_argument("--seed", type=int, default=0, help="for the random assignments (0)")
+    command.set_defaults(run=_run_verify)
+
+
+def _add_estimate_command(commands: Any) -> None:
+    command = _add_command(
+        commands,
+        "estimate",
+        summary="say what a problem costs: without data of any size at once, with data counted",
+        example="qcompile estimate --order 3 --features 100 --bits 4",
+    )
+    command.add_argument("data", metavar="DATA", nargs="?", help="count the terms of these data")
+    command.add_argument("--table", choices=("paper",), help="the paper's table, computed")
+    command.add_argument(
+        "--format", choices=_FORMATS, default="text", help="text, markdown, csv or json"
+    )
+    command.add_argument("--bits", type=int, default=4, metavar="D", help="bits of a weight (4)")
+    _add_data_options(command)
+    _add_loss_options(command)
+    command.set_defaults(run=_run_estimate)
 
 
 def _add_data_options(command: argparse.ArgumentParser) -> None:
@@ -266,11 +340,15 @@ def _run_compile(options: argparse.Namespace) -> None:
             bits=options.bits,
             l0=options.l0,
             threshold=options.threshold,
+            shrink=options.prune,
             data=_group(DataOptions, options),
             loss=_group(LossOptions, options),
+            qubo=_group(QuboOptions, options),
             progress=progress,
         )
     moments = compiled.moments
+    wanted = not emits or any(kind == "qubo" for kind, _ in emits)
+    reduced = compiled.qubo if wanted else None
     for kind, path in emits:
         if kind == "moments":
             files.save_moments(moments, path)
@@ -278,14 +356,131 @@ def _run_compile(options: argparse.Namespace) -> None:
             files.save_loss(
                 compiled.loss, path, preparation=moments.preparation, source=moments.source
             )
-        else:
+        elif kind == "pubo":
             files.save_pubo(compiled.pubo, path)
+        elif reduced is not None:
+            qubo_files.save_qubo(reduced, path, pubo=compiled.pubo, drop_offset=options.drop_offset)
     summary = {
         **_describe_moments(moments),
         **_describe_loss(compiled.loss),
         **_describe_pubo(compiled.pubo),
     }
+    if reduced is not None:
+        summary |= _describe_qubo(reduced)
+        if options.compare_dimod:
+            summary["dimod's ancillas"] = dimod_ancillas(compiled.pubo)
     _show(summary, options, written=[path for _, path in emits])
+
+
+def _run_verify(options: argparse.Namespace) -> int:
+    qubo, reference = qubo_files.load_qubo(options.qubo)
+    pubo = None if options.pubo is None else files.load_pubo(options.pubo)
+    data = None if options.data is None else _same_rows(options.data, qubo)
+    found = verify(
+        qubo,
+        pubo=pubo,
+        reference=reference,
+        data=data,
+        assignments=options.assignments,
+        seed=options.seed,
+    )
+    shown = {
+        check.name: f"{'ok' if check.holds else 'FAILED'}: {check.detail}" for check in found.checks
+    }
+    algebra = any(check.name.startswith("algebra") for check in found.checks)
+    if not found.holds:
+        shown["verdict"] = "NOT proved: do not use this file"
+    elif not algebra:
+        shown["verdict"] = "the gates hold, but nothing says which polynomial was compiled"
+    else:
+        shown["verdict"] = "proved: the minimum over the ancillas is the polynomial, for all bits"
+    _show(shown, options)
+    return 0 if found.holds else _NOT_PROVED
+
+
+def _same_rows(source: str, qubo: Qubo) -> Dataset:
+    """Read the rows that the QUBO was compiled from, prepared as then."""
+    prepared, about = qubo.preparation, qubo.source
+    if prepared is None:
+        raise InputError("this QUBO does not say how its data were prepared")
+    data = read(
+        source,
+        positive=prepared.positive if prepared.negative is None else None,
+        index_base=about.get("index_base"),
+        num_features=None if named_sets.is_named(source) else prepared.raw_features,
+        seed=int(about.get("seed", 0)),
+    )
+    if "shuffle_seed" in about:
+        data = shuffle(data, seed=about["shuffle_seed"])
+    data = data.take(slice(about.get("rows")))
+    if "noise" in about:
+        data = add_noise(data, about["noise"], seed=about["noise_seed"])
+    return Dataset(prepared.apply(data.x), data.y, prepared, data.source)
+
+
+def _run_estimate(options: argparse.Namespace) -> None:
+    if options.table:
+        _show_rows(paper_table(), options)
+    elif options.data is not None:
+        _show_rows([_counted(options)], options)
+    elif options.features is None:
+        raise InputError("give --features N (and --order, --bits), DATA, or --table paper")
+    else:
+        found = estimate(options.order, options.features, options.bits)
+        _show_rows([found.to_dict()], options)
+
+
+def _counted(options: argparse.Namespace) -> dict[str, Any]:
+    """Compile the data and count, beside what a complete problem of that size would need."""
+    with bar("reading") as progress:
+        compiled = compile(
+            options.data,
+            bits=options.bits,
+            data=_group(DataOptions, options),
+            loss=_group(LossOptions, options),
+            progress=progress,
+        )
+    complete = estimate(compiled.loss.order, compiled.moments.features, options.bits)
+    return {
+        "data": _source_name(compiled.moments),
+        "features": compiled.moments.features,
+        "bits_per_weight": options.bits,
+        "bits": compiled.pubo.variables,
+        **{f"terms_of_degree_{j}": count for j, count in enumerate(compiled.pubo.terms, 1)},
+        "ancillas": len(compiled.qubo.ancillas),
+        "ancillas_if_complete": complete.ancillas,
+        "qubits": compiled.qubo.variables,
+        "qubo_pairs": len(compiled.qubo.first),
+        "cover": compiled.qubo.method,
+    }
+
+
+def _show_rows(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
+    """Print a table in the format asked for; a single row as a list of names and values."""
+    kind = "json" if options.json else options.format
+    if kind == "json":
+        print(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
+        return
+    if kind == "text" and len(rows) == 1:
+        _show(rows[0], options)
+        return
+    names = list(rows[0])
+    table = [names] + [[_cell(row[name], kind) for name in names] for row in rows]
+    if kind == "csv":
+        lines = [",".join(line) for line in table]
+    elif kind == "markdown":
+        table.insert(1, ["---"] * len(names))
+        lines = ["| " + " | ".join(line) + " |" for line in table]
+    else:
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            "  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) for line in table
+        ]
+    print("\n".join(lines))
+
+
+def _cell(value: object, kind: str) -> str:
+    return f"{value:,}" if isinstance(value, int) and kind != "csv" else str(value)
 
 
 def _emission(text: str) -> tuple[str, str]:
@@ -355,9 +550,19 @@ def _describe_pubo(pubo: Pubo) -> dict[str, Any]:
     described |= {f"terms of degree {j}": count for j, count in enumerate(pubo.terms, 1)}
     size = sum(a.nbytes for a in pubo.indices) + sum(a.nbytes for a in pubo.coefficients)
     described["memory"] = human(size)
+    if pubo.encoding is not None and pubo.encoding.bounds is not None:
+        full = pubo.encoding.features * pubo.encoding.bits
+        described["bits removed by pruning"] = full - pubo.encoding.variables
+        if not pubo.variables:
+            described["solved by pruning, weights"] = pubo.encoding.offsets.tolist()
     if pubo.dropped:
         described["dropped terms change energies by at most"] = pubo.dropped
     return described
+
+
+def _describe_qubo(qubo: Qubo) -> dict[str, Any]:
+    counted = account(qubo)
+    return {name.replace("_", " "): value for name, value in counted.items() if value is not None}
 
 
 def _show(
@@ -372,8 +577,14 @@ def _show(
         return
     width = max(map(len, summary))
     for name, value in summary.items():
-        shown = f"{value:,}" if isinstance(value, int) else value
+        shown = _text(value)
         print(f"{name:<{width}}  {shown}", file=stream)
     for path in written:
         if path != "-":
             print(f"{'written':<{width}}  {path}", file=stream)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)

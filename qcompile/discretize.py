@@ -38,12 +38,14 @@ def discretize(
     *,
     l0: float = 0.0,
     threshold: float = 0.0,
+    encoding: Encoding | None = None,
 ) -> Pubo:
     """Write the regularised risk as a polynomial of weight bits: E(q), constant and all.
 
     `l0` charges every weight that is not zero: one indicator variable a feature, after the bits,
     or none for `bits` = 1, where the bit is its own indicator. Terms that are exactly zero are left
-    out; a `threshold` leaves out small ones too and bounds the change in ``Pubo.dropped``.
+    out; a `threshold` leaves out small ones too and bounds the change in ``Pubo.dropped``. An
+    `encoding` with fewer levels comes from `qcompile.prune`.
 
     >>> from qcompile.data import read
     >>> from qcompile.moments import moments_of
@@ -52,17 +54,22 @@ def discretize(
     >>> discretize(moments, fit_loss(moments), bits=2).terms
     (42, 861, 11480)
     """
-    encoding = Encoding(moments.features, bits, loss.zeta)
+    encoding = Encoding(moments.features, bits, loss.zeta) if encoding is None else encoding
+    if l0 and encoding.bounds is not None:
+        raise InputError("l0 needs weights that are 0 when all their bits are: do not prune")
     _check_options(moments, loss, l0, threshold)
     degree = max(loss.order, 2 if loss.l2 else 1)
     _require_memory(encoding.variables, degree)
     joined, tensors = _weighted_tensors(moments, loss, degree)
+    constant = float(loss.coefficients[0])
+    if encoding.offsets.any():
+        constant += _shift(tensors, encoding.offsets)
     terms = [_terms(encoding, j, joined, tensors, threshold) for j in range(1, degree + 1)]
     # nobody knows which sign a dropped term has in a sample: the worse of the two sums bounds it
     negative, positive = (sum(dropped[side] for _, _, dropped in terms) for side in (0, 1))
     pubo = Pubo(
         variables=encoding.variables,
-        constant=float(loss.coefficients[0]),
+        constant=constant,
         indices=tuple(indices for indices, _, _ in terms),
         coefficients=tuple(coefficients for _, coefficients, _ in terms),
         encoding=encoding,
@@ -119,6 +126,36 @@ def _weighted_tensors(moments: Moments, loss: Loss, degree: int) -> tuple[Floats
     return joined, views
 
 
+def _shift(tensors: list[Floats], offsets: Floats) -> float:
+    """Move the origin of the weights to `offsets`, in place; gives what the constant gains.
+
+    (o + u)^j is the sum over i of C(j, i) times u^i contracted j - i times with o.
+    """
+    gained = 0.0
+    degree = len(tensors)
+    originals = [tensor.copy() for tensor in tensors]
+    for j in range(1, degree + 1):
+        contracted = originals[j - 1]
+        for i in range(j - 1, -1, -1):
+            contracted = _contract(contracted, i + 1, offsets)
+            if i == 0:
+                gained += float(contracted[0])
+            else:
+                tensors[i - 1] += comb(j, i) * contracted
+    return gained
+
+
+def _contract(tensor: Floats, degree: int, vector: Floats) -> Floats:
+    """Contract a symmetric tensor once: Σ_a vector_a T[..., a]."""
+    features = len(vector)
+    members = multisets.enumerate_multisets(features, degree - 1)
+    total = np.zeros(len(members))
+    for a in np.flatnonzero(vector).tolist():
+        with_a = np.sort(np.column_stack([members, np.full(len(members), a)]), axis=1)
+        total += vector[a] * tensor[multisets.rank(with_a, features)]
+    return total
+
+
 def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
     """Give all ways to write `total` as an ordered sum of `parts` positive numbers."""
     if parts == 1:
@@ -133,8 +170,7 @@ def _tables(
     encoding: Encoding, degree: int, tensors: list[Floats]
 ) -> tuple[NDArray[np.int64], Floats]:
     """Tabulate what each bit adds to the position and to the factor, for each composition."""
-    features = np.repeat(np.arange(encoding.features), encoding.bits)
-    kappa = np.tile(encoding.bit_weights, encoding.features)
+    features, kappa = encoding.bit_features, encoding.bit_weights
     bases = np.cumsum([0] + [len(t) for t in tensors])
     parts = multisets.rank_parts(encoding.features, len(tensors))
     places, values = [], []

@@ -165,6 +165,28 @@ def loss_from_dict(values: Mapping[str, Any]) -> Loss:
     )
 
 
+def encoding_to_dict(encoding: Encoding) -> dict[str, Any]:
+    """Give plain values for a file."""
+    bounds = None if encoding.bounds is None else [list(pair) for pair in encoding.bounds]
+    return {
+        "features": encoding.features,
+        "bits": encoding.bits,
+        "zeta": encoding.zeta,
+        "bounds": bounds,
+    }
+
+
+def encoding_from_dict(values: Mapping[str, Any]) -> Encoding:
+    """Come back from `encoding_to_dict`."""
+    bounds = values["bounds"]
+    return Encoding(
+        int(values["features"]),
+        int(values["bits"]),
+        float(values["zeta"]),
+        None if bounds is None else tuple((int(low), int(high)) for low, high in bounds),
+    )
+
+
 def save_moments(moments: Moments, path: str | Path) -> None:
     """Write moments as .npz."""
     header = {
@@ -208,13 +230,7 @@ def save_pubo(pubo: Pubo, path: str | Path) -> None:
         **_header("pubo"),
         "variables": pubo.variables,
         "constant": pubo.constant,
-        "encoding": None
-        if pubo.encoding is None
-        else {
-            "features": pubo.encoding.features,
-            "bits": pubo.encoding.bits,
-            "zeta": pubo.encoding.zeta,
-        },
+        "encoding": None if pubo.encoding is None else encoding_to_dict(pubo.encoding),
         "loss": None if pubo.loss is None else loss_to_dict(pubo.loss),
         "l0": pubo.l0,
         "dropped": pubo.dropped,
@@ -283,9 +299,7 @@ def _pubo_from(header: Mapping[str, Any], terms: list[tuple[Any, Any]]) -> Pubo:
         constant=float(header["constant"]),
         indices=tuple(indices),
         coefficients=tuple(coefficients),
-        encoding=None
-        if encoding is None
-        else Encoding(int(encoding["features"]), int(encoding["bits"]), float(encoding["zeta"])),
+        encoding=None if encoding is None else encoding_from_dict(encoding),
         loss=None if header["loss"] is None else loss_from_dict(header["loss"]),
         l0=float(header["l0"]),
         dropped=float(header["dropped"]),

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from qcompile import named_sets
-from qcompile.artifacts import Dataset, Loss, Moments, Pubo
+from qcompile.artifacts import Dataset, Loss, Moments, Pubo, Qubo
 from qcompile.data import RowStream, add_noise, prepare, read, shuffle
 from qcompile.discretize import discretize
 from qcompile.errors import InputError
 from qcompile.loss import fit_loss
 from qcompile.moments import moments_of
+from qcompile.prune import prune
+from qcompile.quadratize import quadratize
 
-__all__ = ["Compiled", "DataOptions", "LossOptions", "compile", "load_data", "load_moments_of"]
+__all__ = [
+    "Compiled",
+    "DataOptions",
+    "LossOptions",
+    "QuboOptions",
+    "compile",
+    "load_data",
+    "load_moments_of",
+]
 
 Observer: TypeAlias = Callable[[str, Any], None]
 
@@ -65,13 +76,30 @@ class LossOptions:
         return self.order if self.coefficients is None else len(self.coefficients) - 1
 
 
+@dataclass(frozen=True)
+class QuboOptions:
+    """How to reduce the polynomial; see `qcompile.quadratize.quadratize`."""
+
+    cover: str = "auto"
+    strength: float = 1.0
+    max_ancillas: int | None = None
+    time_limit: float = 60.0
+
+
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """What came out of each pass."""
+    """What came out of each pass; the QUBO is made when it is asked for."""
 
     moments: Moments
     loss: Loss
     pubo: Pubo
+    options: QuboOptions
+    seed: int = 0
+
+    @cached_property
+    def qubo(self) -> Qubo:
+        """The polynomial with products replaced by ancillas."""
+        return quadratize(self.pubo, seed=self.seed, **asdict(self.options))
 
 
 def compile(
@@ -80,21 +108,26 @@ def compile(
     bits: int = 4,
     l0: float = 0.0,
     threshold: float = 0.0,
+    shrink: bool = False,
     data: DataOptions | None = None,
     loss: LossOptions | None = None,
+    qubo: QuboOptions | None = None,
     observe: Observer | None = None,
     progress: Callable[[int, int | None], None] | None = None,
     **options: Any,
 ) -> Compiled:
     """Turn a data set into a polynomial of bits whose minimum is the trained classifier.
 
-    Options are those of `DataOptions` and `LossOptions`, by name.
+    Options are those of `DataOptions`, `LossOptions` and `QuboOptions`, by name. `shrink` first
+    narrows the weights' levels where that keeps the minimum (`qcompile.prune`).
 
     >>> compiled = compile("synthetic", order=3, bits=2)
     >>> compiled.pubo.terms
     (18, 153, 816)
+    >>> compiled.qubo.variables
+    90
     """
-    data, loss = _options(data, loss, options)
+    data, loss, qubo = _options(data, loss, qubo, options)
     see = observe or (lambda stage, artifact: None)
     if isinstance(source, Dataset):
         moments = moments_of(source, loss.degree, fit=_needs_fit(loss), progress=progress)
@@ -103,9 +136,10 @@ def compile(
     see("moments", moments)
     fitted = fit_loss_with(moments, loss)
     see("loss", fitted)
-    pubo = discretize(moments, fitted, bits, l0=l0, threshold=threshold)
+    encoding = prune(moments, fitted, bits, l0=l0) if shrink else None
+    pubo = discretize(moments, fitted, bits, l0=l0, threshold=threshold, encoding=encoding)
     see("pubo", pubo)
-    return Compiled(moments, fitted, pubo)
+    return Compiled(moments, fitted, pubo, qubo, data.seed)
 
 
 def load_data(
@@ -176,19 +210,19 @@ def _needs_fit(loss: LossOptions) -> bool:
 
 
 def _options(
-    data: DataOptions | None, loss: LossOptions | None, options: dict[str, Any]
-) -> tuple[DataOptions, LossOptions]:
-    from dataclasses import fields, replace
-
-    data_names = {f.name for f in fields(DataOptions)}
-    loss_names = {f.name for f in fields(LossOptions)}
-    unknown = sorted(set(options) - data_names - loss_names)
+    data: DataOptions | None,
+    loss: LossOptions | None,
+    qubo: QuboOptions | None,
+    options: dict[str, Any],
+) -> tuple[DataOptions, LossOptions, QuboOptions]:
+    groups: list[Any] = [data or DataOptions(), loss or LossOptions(), qubo or QuboOptions()]
+    names = [{f.name for f in fields(group)} for group in groups]
+    unknown = sorted(set(options) - set().union(*names))
     if unknown:
-        raise InputError(
-            f"unknown option {unknown[0]!r}; expected one of "
-            f"{', '.join(sorted(data_names | loss_names))}"
-        )
-    return (
-        replace(data or DataOptions(), **{k: v for k, v in options.items() if k in data_names}),
-        replace(loss or LossOptions(), **{k: v for k, v in options.items() if k in loss_names}),
-    )
+        known = ", ".join(sorted(set().union(*names)))
+        raise InputError(f"unknown option {unknown[0]!r}; expected one of {known}")
+    made = [
+        replace(group, **{k: v for k, v in options.items() if k in own})
+        for group, own in zip(groups, names, strict=True)
+    ]
+    return made[0], made[1], made[2]

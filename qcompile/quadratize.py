@@ -6,9 +6,9 @@ An ancilla y stands for a product x_i x_j and is used elsewhere as y · s only. 
 
 is 0 where y = x_i x_j, costs P where y is 0 instead of 1 and at least M where it is 1 instead of 0,
 so that min over y of (y s + gate) = x_i x_j s for every assignment: no smaller strengths do, and
-none need be guessed. P and M are the sums of the positive and of the negative coefficients that pass through
-the ancilla; for nested products those of the original terms (gates of larger products vanish
-when these are minimised first). A thousandth more makes the right ancilla the only minimum.
+none need be guessed. P and M are the sums of the positive and of the negative coefficients that
+pass through the ancilla; for nested products those of the original terms (gates of larger products
+vanish when these are minimised first). A thousandth more makes the right ancilla the only minimum.
 
 Price: ⌊(N-1)²/4⌋ ancillas for a complete cubic over N bits, which no pair cover beats.
 

@@ -16,11 +16,13 @@ import orjson
 from numpy.typing import NDArray
 
 from qcompile._version import __version__
-from qcompile.artifacts import Ancillas, Encoding, Floats, Pubo, Qubo, frozen
+from qcompile.artifacts import Ancillas, Floats, Pubo, Qubo, frozen
 from qcompile.errors import FormatError, InputError
 from qcompile.files import (
     FORMAT_VERSION,
     check_finite,
+    encoding_from_dict,
+    encoding_to_dict,
     explained,
     is_zip,
     json_items,
@@ -81,6 +83,7 @@ def _metadata(qubo: Qubo, pubo: Pubo | None) -> dict[str, Any]:
         "features": None if encoding is None else encoding.features,
         "bits": None if encoding is None else encoding.bits,
         "zeta": None if encoding is None else encoding.zeta,
+        "bounds": None if encoding is None else encoding_to_dict(encoding)["bounds"],
         "prior_std": None if loss is None else loss.prior_std,
         "order": None if loss is None else loss.order,
         "loss": None if loss is None else list(loss.coefficients),
@@ -273,7 +276,7 @@ def _assemble(
         first, second, numbers[1] = first[order], second[order], frozen(numbers[1][order])
     encoding = None
     if known["features"] is not None:
-        encoding = Encoding(int(known["features"]), int(known["bits"]), float(known["zeta"]))
+        encoding = encoding_from_dict(known)
         if encoding.variables > logical:
             raise FormatError(f"{encoding.variables} bits of weights in {logical} variables")
     record, truncated = known["loss_record"], known["truncated"]

@@ -3,8 +3,8 @@
 An ancilla stands for the product of a subset of bits. Every term must be one available subset or
 the product of two disjoint ones (single bits are available for free), and so must every ancilla,
 its factors. Several families are tried: subsets inside two halves, those with all pairs besides,
-all subsets up to half the degree, and for complete polynomials of degree up to 6 over at most 18 bits
-families that were found by long annealing. Each is pruned to what the terms need.
+all subsets up to half the degree, and for degrees up to 6 over at most 18 bits families that were
+found by long annealing. Each is pruned to what the terms need.
 """
 
 from __future__ import annotations

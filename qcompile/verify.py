@@ -3,11 +3,11 @@
 Nothing here calls the passes that it checks. (1) Algebra: with each ancilla replaced by its product
 the QUBO must be the given polynomial: term by term where the polynomial is at hand, otherwise by
 its value and gradient at a fixed point inside the cube, which two different polynomials share only
-by an accident of measure zero. (2) Gates: taken one by one, the largest products first, each ancilla must
-be best at the product of its factors whatever all other variables do; a bound by the signs of the
-coefficients decides. (1) and (2) prove that the minimum over the ancillas is the polynomial, for
-every assignment, at any size. (3) For few bits all assignments are tried as well. (4) With the
-data at hand, random assignments are compared with the risk computed from the examples.
+by an accident of measure zero. (2) Gates: taken one by one, the largest products first, each
+ancilla must be best at the product of its factors whatever all other variables do; a bound by the
+signs of the coefficients decides. (1) and (2) prove that the minimum over the ancillas is the
+polynomial, for every assignment, at any size. (3) For few bits all assignments are tried as well.
+(4) With the data at hand, random assignments are compared with the risk computed from the examples.
 """
 
 from __future__ import annotations
@@ -177,9 +177,7 @@ def _same_terms(
     unique, first, where = np.unique(keys, return_index=True, return_inverse=True)
     signed = np.concatenate([values, *(-np.asarray(c) for c in expected)])
     gap = sum_by(where, signed, len(unique))
-    allowed = np.bincount(
-        where, np.concatenate([room, *map(np.abs, expected)]), minlength=len(unique)
-    )
+    allowed = sum_by(where, np.concatenate([room, *map(np.abs, expected)]), len(unique))
     wrong = np.flatnonzero(np.abs(gap) > _tolerance(allowed))
     if len(wrong):
         term = tuple(int(i) for i in joined[first[wrong[0]]] if i < size)

@@ -27,7 +27,7 @@ from qcompile.artifacts import Dataset, Floats, Loss, Moments
 from qcompile.errors import InputError
 from qcompile.threads import ordered
 
-__all__ = ["choose_range", "warnings_for"]
+__all__ = ["Cubic", "choose_range", "warnings_for"]
 
 WIDEST = 2.0
 _MOST_FEATURES = 400
@@ -92,7 +92,7 @@ def _safe_range(moments: Moments, loss: Loss) -> float:
 
 def _search(moments: Moments, loss: Loss, safe: float) -> float:
     """Widen the box step by step from a safe one until its lowest point falls below 0."""
-    cubic = _Cubic.of(moments, loss)
+    cubic = Cubic.of(moments, loss)
     energy, point = cubic.lowest(safe, np.zeros(moments.features))
     while energy < 0:
         safe /= 2
@@ -110,7 +110,7 @@ def _search(moments: Moments, loss: Loss, safe: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _Cubic:
+class Cubic:
     """The objective as a cubic of v = w / s: value, slope and curvature at any point."""
 
     constant: float
@@ -120,13 +120,16 @@ class _Cubic:
     margin_squares: Floats
 
     @classmethod
-    def of(cls, moments: Moments, loss: Loss) -> _Cubic:
+    def of(cls, moments: Moments, loss: Loss) -> Cubic:
+        """Take the objective of a loss of degree 3 or less."""
         a = [c * loss.prior_std**p for p, c in enumerate(loss.coefficients)]
+        a += [0.0] * (4 - len(a))
         one, two, three = (_full(moments, degree) for degree in (1, 2, 3))
         ridge = loss.l2 * loss.prior_std**2 * np.eye(moments.features)
         return cls(a[0], a[1] * one, 2 * a[2] * two + ridge, 6 * a[3] * three, two)
 
     def rms_margin(self, point: Floats) -> float:
+        """Root mean square of the margins."""
         return math.sqrt(max(0.0, float(point @ self.margin_squares @ point)))
 
     def lowest(self, reach: float, known: Floats) -> tuple[float, Floats]:
@@ -159,7 +162,10 @@ class _Cubic:
 
 def _full(moments: Moments, degree: int) -> Floats:
     """Unpack a symmetric tensor, divided by the number of examples."""
-    n, packed = moments.features, moments.tensors[degree, 0] / moments.count
+    n = moments.features
+    if degree > moments.order:
+        return np.zeros((n,) * degree)
+    packed = moments.tensors[degree, 0] / moments.count
     parts = multisets.rank_parts(n, degree)
     if degree == 1:
         return packed

@@ -28,9 +28,9 @@ from qcompile.data import read
 from tests import judge
 
 
-def compiled(*, bits: int = 2, **options: float) -> Pubo:
+def compiled(*, bits: int = 2, l0: float = 0.0, threshold: float = 0.0) -> Pubo:
     moments = moments_of(read("synthetic:examples=40,features=4"), 3)
-    return discretize(moments, fit_loss(moments), bits, **options)
+    return discretize(moments, fit_loss(moments), bits, l0=l0, threshold=threshold)
 
 
 @pytest.mark.parametrize("bits", range(1, 17))
