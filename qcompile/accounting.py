@@ -10,6 +10,10 @@ import numpy as np
 from qcompile.artifacts import Floats, Pubo, Qubo
 from qcompile.cover import halves_bound
 
+# What machines of the Advantage class take: |h| up to 4, |J| up to 1. Their control errors are of
+# the order of one percent of that range, so that smaller coefficients are lost in them.
+_H_RANGE, _J_RANGE, _PRECISION = 4.0, 1.0, 0.01
+
 __all__ = ["account", "counting_bound", "dimod_ancillas", "paper_bound", "to_ising"]
 
 
@@ -56,7 +60,7 @@ def account(qubo: Qubo, *, pubo: Pubo | None = None, with_dimod: bool = False) -
         "largest_qubo_coefficient": _largest(qubo.linear, qubo.quadratic),
         "qubo_dynamic_range": _range(qubo.linear, qubo.quadratic),
         "ising_dynamic_range": _range(h, couplings),
-        "ising_h_over_j": _largest(h) / (_largest(couplings) or 1.0),
+        **_on_machine(h, couplings),
     }
     if with_dimod and pubo is not None:
         counted["dimod_ancillas"] = dimod_ancillas(pubo)
@@ -77,6 +81,18 @@ def to_ising(qubo: Qubo) -> tuple[Floats, Floats]:
     h = h + np.bincount(qubo.first, couplings, minlength=qubo.variables)
     h = h + np.bincount(qubo.second, couplings, minlength=qubo.variables)
     return h, couplings
+
+
+def _on_machine(h: Floats, couplings: Floats) -> dict[str, Any]:
+    """Say what is left of the coefficients when they are scaled into a machine's range."""
+    scale = max(_largest(h) / _H_RANGE, _largest(couplings) / _J_RANGE)
+    if not scale:
+        return {"machine_scale": None, "couplings_below_precision": 0.0}
+    sizes = np.abs(couplings) / scale
+    return {
+        "machine_scale": 1.0 / scale,
+        "couplings_below_precision": float(np.mean(sizes < _PRECISION * _J_RANGE)),
+    }
 
 
 def _largest(*arrays: Floats) -> float:

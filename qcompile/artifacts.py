@@ -81,8 +81,10 @@ class Preparation:
         return np.where(np.asarray(labels, dtype=np.float64) == self.positive, 1.0, -1.0)
 
     def labels(self, signs: ArrayLike) -> Floats:
-        """Give back the labels of the data; -1 stands for "the rest" where there are several."""
-        negative = -1.0 if self.negative is None else self.negative
+        """Give back the labels of the data; where there are several others, -1 or one less."""
+        negative = self.negative
+        if negative is None:  # a label below the positive one, so that it reads back as negative
+            negative = -1.0 if self.positive > -1 else self.positive - 1
         return np.where(np.asarray(signs) > 0, self.positive, negative)
 
     def apply(self, rows: Matrix) -> Matrix:
@@ -108,11 +110,24 @@ class Preparation:
         if self.unit_norm:
             norms = row_norms(x)
             factor = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
-            x = sp.csr_array(sp.diags_array(factor) @ x) if sp.issparse(x) else x * factor[:, None]
+            if sp.issparse(x):
+                x = sp.csr_array(
+                    (x.data * np.repeat(factor, np.diff(x.indptr)), x.indices, x.indptr), x.shape
+                )
+            else:
+                x = x * factor[:, None]
         if self.bias:
             ones = np.ones((x.shape[0], 1))
             x = sp.csr_array(sp.hstack([x, ones])) if sp.issparse(x) else np.hstack([x, ones])
         return x
+
+    def same_but_wider(self, other: Preparation) -> bool:
+        """Whether rows prepared both ways mean the same, up to columns that one does not have."""
+        mine, theirs = self.to_dict(), other.to_dict()
+        if self.columns is None and self.scale is None and not self.bias:
+            mine.pop("raw_features")
+            theirs.pop("raw_features")
+        return mine == theirs
 
     def to_dict(self) -> dict[str, Any]:
         """Give plain values for a file."""
@@ -142,7 +157,8 @@ class Preparation:
         )
         chosen = prepared.features - prepared.bias
         columns = prepared.columns
-        if columns is not None and not np.isin(columns, np.arange(prepared.raw_features)).all():
+        inside = columns is None or bool(((columns >= 0) & (columns < prepared.raw_features)).all())
+        if not inside or not 1 <= prepared.raw_features < 2**31:
             raise InputError("a chosen column lies outside of the data")
         for name in ("center", "scale"):
             array = arrays[name]
@@ -252,7 +268,14 @@ class Moments:
                 f"moments of order {self.order} and {other.order} hold different tensors: "
                 "take both with the same order"
             )
+        mine, theirs = self.preparation, other.preparation
+        if mine is not None and theirs is not None and not mine.same_but_wider(theirs):
+            raise InputError(
+                "moments of data that were prepared differently (scaling, columns or labels) "
+                "do not add up: prepare all parts in the same way"
+            )
         features = max(self.features, other.features)
+        wider = mine if mine is None or self.features == features else theirs
         tensors = {
             key: frozen(_padded(a, features, key[0]) + sign * _padded(b, features, key[0]))
             for (key, a), b in zip(
@@ -262,6 +285,8 @@ class Moments:
         return replace(
             self,
             features=features,
+            preparation=wider,
+            source={"rows": self.count + sign * other.count},
             count=self.count + sign * other.count,
             sum_of_squares=self.sum_of_squares + sign * other.sum_of_squares,
             tensors=tensors,
@@ -441,6 +466,8 @@ class Encoding:
         array = np.asarray(weights, dtype=np.float64)
         if array.shape[-1] != self.features:
             raise InputError(f"{array.shape[-1]} weights; expected {self.features}")
+        if not np.isfinite(array).all():
+            raise InputError("a weight is NaN or infinite")
         level = np.rint(array / self.step).astype(np.int64)
         columns = []
         for a, code in enumerate(self._codes):
@@ -561,6 +588,8 @@ class Pubo:
             if not math.isfinite(value):
                 raise InputError(f"term {members!r}: coefficient {value} is not finite")
             term = tuple(sorted({int(i) for i in members}))
+            if term and term[-1] >= 2**31 - 1:
+                raise InputError(f"variable {term[-1]}; expected numbers below {2**31 - 1}")
             merged[term] = merged.get(term, 0.0) + float(value)
         constant = merged.pop((), 0.0)
         used = 1 + max((term[-1] for term in merged), default=-1)
@@ -585,7 +614,9 @@ class Pubo:
         """Give a `dimod.BinaryPolynomial` over the same integer labels."""
         import dimod
 
-        return dimod.BinaryPolynomial(self.to_dict(), dimod.BINARY)
+        # variables that no term uses stay variables
+        terms = {(i,): 0.0 for i in range(self.variables)} | self.to_dict()
+        return dimod.BinaryPolynomial(terms, dimod.BINARY)
 
     @classmethod
     def from_dimod(cls, polynomial: Any) -> Pubo:

@@ -23,6 +23,7 @@ from qcompile.errors import InputError, QcompileError
 from qcompile.estimate import estimate, paper_table
 from qcompile.memory import human
 from qcompile.pipeline import (
+    Compiled,
     DataOptions,
     LossOptions,
     QuboOptions,
@@ -32,6 +33,7 @@ from qcompile.pipeline import (
     load_moments_of,
 )
 from qcompile.progress import bar
+from qcompile.svmlight import shortest
 from qcompile.verify import verify
 
 __all__ = ["main"]
@@ -44,6 +46,8 @@ _KINDS = {
     "qubo": qubo_files.ENDINGS,
 }
 _FORMATS = ("text", "markdown", "csv", "json")
+
+_log = logging.getLogger("qcompile")
 
 _DATA_HELP = """\
 DATA is an svmlight (LIBSVM) file, plain or .gz, .bz2, .xz; - for standard input; or a named set
@@ -66,6 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except QcompileError as error:
         print(f"qcompile: error: {error}", file=sys.stderr)
+        return _BAD_INPUT
+    except MemoryError:
+        print("qcompile: error: out of memory; use fewer rows, features or bits", file=sys.stderr)
         return _BAD_INPUT
     except KeyboardInterrupt:
         print("qcompile: interrupted; nothing half-written was left behind", file=sys.stderr)
@@ -262,7 +269,7 @@ def _add_data_options(command: argparse.ArgumentParser) -> None:
 
 def _add_loss_options(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("loss")
-    group.add_argument("--order", type=int, default=3, metavar="K", help="1, 3, 4, 5, 6, 7, 8 (3)")
+    group.add_argument("--order", type=int, metavar="K", help="1, 3, 4, 5, 6, 7 or 8 (3)")
     group.add_argument(
         "--fit", choices=("risk", "loss"), default="risk", help="what odd orders are fitted to"
     )
@@ -297,21 +304,20 @@ def _run_data(options: argparse.Namespace) -> None:
     shares = options.split or [1.0]
     if options.output and len(options.output) != len(shares):
         raise InputError(f"{len(shares)} parts but {len(options.output)} files; give one -o a part")
-    for path in options.output:
-        files.check_writable(path)
+    files.check_outputs(options.output)
     with bar("reading") as progress:
         data = load_data(options.data, _group(DataOptions, options), progress=progress)
     parts = split(data, shares, seed=options.seed) if options.split else (data,)
-    for part, path in zip(parts, options.output, strict=False):
-        files.save_svmlight(part, path)
+    with files.all_or_nothing():
+        for part, path in zip(parts, options.output, strict=False):
+            files.save_svmlight(part, path)
     _show(_describe_data(data), options, written=options.output)
 
 
 def _run_loss(options: argparse.Namespace) -> None:
     from qcompile import plot
 
-    for path in filter(None, (options.output, options.plot)):
-        files.check_writable(path)
+    files.check_outputs(filter(None, (options.output, options.plot)))
     if options.plot:
         plot.check_ending(options.plot)
     wanted = _group(LossOptions, options)
@@ -321,19 +327,19 @@ def _run_loss(options: argparse.Namespace) -> None:
         )
     loss = fit_loss_with(moments, wanted)
     written = [path for path in (options.output, options.plot) if path]
-    if options.output:
-        files.save_loss(
-            loss, options.output, preparation=moments.preparation, source=moments.source
-        )
-    if options.plot:
-        plot.plot_losses({f"order {loss.order}, {_source_name(moments)}": loss}, options.plot)
+    with files.all_or_nothing():
+        if options.output:
+            files.save_loss(
+                loss, options.output, preparation=moments.preparation, source=moments.source
+            )
+        if options.plot:
+            plot.plot_losses({f"order {loss.order}, {_source_name(moments)}": loss}, options.plot)
     _show({**_describe_moments(moments), **_describe_loss(loss)}, options, written=written)
 
 
 def _run_compile(options: argparse.Namespace) -> None:
     emits = [_emission(text) for text in options.emit]
-    for _, path in emits:
-        files.check_writable(path)
+    files.check_outputs(path for _, path in emits)
     with bar("reading") as progress:
         compiled = compile(
             options.data,
@@ -349,17 +355,9 @@ def _run_compile(options: argparse.Namespace) -> None:
     moments = compiled.moments
     wanted = not emits or any(kind == "qubo" for kind, _ in emits)
     reduced = compiled.qubo if wanted else None
-    for kind, path in emits:
-        if kind == "moments":
-            files.save_moments(moments, path)
-        elif kind == "loss":
-            files.save_loss(
-                compiled.loss, path, preparation=moments.preparation, source=moments.source
-            )
-        elif kind == "pubo":
-            files.save_pubo(compiled.pubo, path)
-        elif reduced is not None:
-            qubo_files.save_qubo(reduced, path, pubo=compiled.pubo, drop_offset=options.drop_offset)
+    with files.all_or_nothing():
+        for kind, path in emits:
+            _write_artifact(compiled, kind, path, drop_offset=options.drop_offset)
     summary = {
         **_describe_moments(moments),
         **_describe_loss(compiled.loss),
@@ -370,6 +368,18 @@ def _run_compile(options: argparse.Namespace) -> None:
         if options.compare_dimod:
             summary["dimod's ancillas"] = dimod_ancillas(compiled.pubo)
     _show(summary, options, written=[path for _, path in emits])
+
+
+def _write_artifact(compiled: Compiled, kind: str, path: str, *, drop_offset: bool) -> None:
+    moments = compiled.moments
+    if kind == "moments":
+        files.save_moments(moments, path)
+    elif kind == "loss":
+        files.save_loss(compiled.loss, path, preparation=moments.preparation, source=moments.source)
+    elif kind == "pubo":
+        files.save_pubo(compiled.pubo, path)
+    else:
+        qubo_files.save_qubo(compiled.qubo, path, pubo=compiled.pubo, drop_offset=drop_offset)
 
 
 def _run_verify(options: argparse.Namespace) -> int:
@@ -426,7 +436,7 @@ def _run_estimate(options: argparse.Namespace) -> None:
     elif options.features is None:
         raise InputError("give --features N (and --order, --bits), DATA, or --table paper")
     else:
-        found = estimate(options.order, options.features, options.bits)
+        found = estimate(options.order or 3, options.features, options.bits)
         _show_rows([found.to_dict()], options)
 
 
@@ -486,6 +496,8 @@ def _cell(value: object, kind: str) -> str:
 def _emission(text: str) -> tuple[str, str]:
     """Tell the kind of artifact from KIND=PATH or from the file's name."""
     kind, found, path = text.partition("=")
+    if found and kind not in _KINDS and kind.isalpha():
+        raise InputError(f"--emit {text}: no artifact {kind!r}; expected {', '.join(_KINDS)}")
     if not found or kind not in _KINDS:
         path = text
         named = [k for k in _KINDS if k in Path(text).name.lower()]
@@ -511,8 +523,9 @@ def _source_name(moments: Moments) -> str:
 
 
 def _label_map(preparation: Preparation) -> str:
-    rest = "all others" if preparation.negative is None else f"{preparation.negative:g}"
-    return f"+1 is {preparation.positive:g}, -1 is {rest}"
+    negative = preparation.negative
+    rest = "all others" if negative is None else shortest(negative)
+    return f"+1 is {shortest(preparation.positive)}, -1 is {rest}"
 
 
 def _describe_data(data: Dataset) -> dict[str, Any]:
@@ -540,8 +553,8 @@ def _describe_loss(loss: Loss) -> dict[str, Any]:
         described["omega"] = loss.omega
     described |= {"prior std": loss.prior_std, "range": loss.range_, "zeta": loss.zeta}
     described["l2"] = loss.l2
-    if loss.notes:
-        described["notes"] = "; ".join(loss.notes)
+    for note in loss.notes:
+        _log.warning("warning: %s", note)
     return described
 
 

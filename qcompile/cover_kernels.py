@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.jit import jit
+from qcompile.random_kernel import generator, uniform
 
 __all__ = ["count_routes", "cut", "fill_routes", "improve", "incidence", "shrink"]
 
@@ -107,17 +108,6 @@ def incidence(
 
 
 @jit
-def _random(state: NDArray[np.uint64]) -> float:
-    """Give a number in [0, 1) from a 64-bit xorshift generator: the same on every machine."""
-    x = state[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    state[0] = x
-    return float((x * np.uint64(2685821657736338717)) >> np.uint64(11)) / 9007199254740992.0
-
-
-@jit
 def _toggle(
     pair: int,
     starts: NDArray[np.int64],
@@ -187,7 +177,7 @@ def improve(
     needed, size = np.zeros(pairs, dtype=np.int32), 0
     for pair in range(pairs):
         needed[pair] = starts[pair + 1] - starts[pair]
-    state = np.array([np.uint64(seed) * np.uint64(2654435761) + np.uint64(88172645463325252)])
+    state = generator(seed)
     for pair in range(pairs):
         if cover[pair]:
             size = _toggle(pair, starts, lists, place, chosen, needed, size)
@@ -200,15 +190,15 @@ def improve(
     heat = hot
     for _ in range(steps):
         heat *= cooling
-        pair = chosen[int(_random(state) * size)]
+        pair = chosen[int(uniform(state) * size)]
         cost = needed[pair] - 1
-        if cost > 0 and (cost > 12 * heat or _random(state) >= np.exp(-cost / heat)):
+        if cost > 0 and (cost > 12 * heat or uniform(state) >= np.exp(-cost / heat)):
             continue
         size = _toggle(pair, starts, lists, place, chosen, needed, size)
         for at in range(starts[pair], starts[pair + 1]):
             a, b = lists[at, 0], lists[at, 1]
             if place[a] < 0 and place[b] < 0:
-                fresh = a if _random(state) < 0.5 else b
+                fresh = a if uniform(state) < 0.5 else b
                 size = _toggle(fresh, starts, lists, place, chosen, needed, size)
                 size = _drop_idle(fresh, starts, lists, place, chosen, needed, size)
         if size < smallest:
@@ -252,17 +242,17 @@ def cut(
 ) -> NDArray[np.int8]:
     """Anneal a bipartition of a graph so that few edges stay inside a part (maximum cut)."""
     size = len(side)
-    state = np.array([np.uint64(seed) * np.uint64(2654435761) + np.uint64(88172645463325252)])
+    state = generator(seed)
     best, inside, lowest = side.copy(), 0, 0
     for step in range(sweeps * size):
-        v = int(_random(state) * size)
+        v = int(uniform(state) * size)
         same = 0
         for at in range(starts[v], starts[v + 1]):
             if side[neighbours[at]] == side[v]:
                 same += 1
         change = (starts[v + 1] - starts[v]) - 2 * same  # edges that would come inside
         warmth = heat * (1.0 - step / (sweeps * size))
-        if change <= 0 or (warmth > 0 and _random(state) < np.exp(-change / warmth)):
+        if change <= 0 or (warmth > 0 and uniform(state) < np.exp(-change / warmth)):
             side[v] = 1 - side[v]
             inside += change
             if inside < lowest:

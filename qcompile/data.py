@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qcompile import memory, named_sets
-from qcompile.artifacts import SCALINGS, Dataset, Floats, Matrix, Preparation, frozen
+from qcompile.artifacts import SCALINGS, Dataset, Floats, Matrix, Preparation, frozen, sum_by
 from qcompile.errors import InputError
-from qcompile.svmlight import Piece, Progress, SvmlightReader
+from qcompile.svmlight import Piece, Progress, SvmlightReader, shortest
 
 __all__ = [
     "Dataset",
@@ -30,6 +31,8 @@ __all__ = [
 
 
 _BATCH_BYTES = 1 << 26
+_SMALLEST, _LARGEST = 1e-100, 1e100
+_ROUNDING = 32 * np.finfo(np.float64).eps
 
 
 def read(
@@ -59,24 +62,29 @@ def read(
     pieces: list[Piece] = []
     found = used = 0
     for piece in reader:
-        pieces.append(piece)
-        found += len(piece)
+        pieces.append(piece if rows is None else piece.take(rows - found))
+        found += len(pieces[-1])
         used += piece.nbytes
         memory.require(
             2 * used,  # joining the pieces needs their memory a second time
             f"{reader.name}: holding more than {found:,} rows",
             "limit --rows, or leave out what needs all rows at once (--scale, --features, "
             "--shuffle, --noise, --bias) so that the file is read in pieces",
+            announce=False,
         )
-        if rows is not None and found >= rows:
+        if found == rows:
             break
     if not pieces:
         raise _empty(reader.name)
     base = _index_base(pieces) if index_base is None else index_base
     x = _matrix(pieces, reader.name, base=base, num_features=num_features)
     labels = np.concatenate([piece.labels for piece in pieces])
-    about = _about(reader, labels[:rows], base)
-    return from_arrays(x[:rows], labels[:rows], positive=positive, source=about)
+    about = _about(reader, len(labels), base)
+    return from_arrays(x, labels, positive=positive, source=about, name=reader.name)
+
+
+class LateIndexZeroError(InputError):
+    """Index 0 in a file whose first rows looked 1-based; reading it as 0-based will do."""
 
 
 class RowStream:
@@ -105,6 +113,7 @@ class RowStream:
         self._reader = SvmlightReader(source, progress=progress)
         self._positive, self._rows = positive, rows
         self._base, self._num_features = index_base, num_features
+        self._guessed = index_base is None
         self._unit_norm, self._bias = unit_norm, bias
         self._seen: list[float] = []
         self._count = self._width = 0
@@ -113,23 +122,27 @@ class RowStream:
         for pieces in self._batches():
             if self._base is None:
                 self._base = _index_base(pieces)
+            if self._guessed and _index_base(pieces) < self._base:
+                raise LateIndexZeroError(
+                    f"{self._reader.name}: index 0 after {self._count:,} rows without it; "
+                    "expected a 1-based file (pass --index-base 0 if it is 0-based)"
+                )
             x = _matrix(pieces, self._reader.name, base=self._base, num_features=self._num_features)
             signs = np.concatenate([self._signs(piece) for piece in pieces])
-            if self._rows is not None:
-                keep = self._rows - self._count
-                x, signs = x[:keep], signs[:keep]
             self._count += len(signs)
             self._width = max(self._width, x.shape[1])
             yield self._prepared(x.shape[1]).apply(x), signs
-            if self._count == self._rows:
-                break
         self._check_end()
 
     def _batches(self) -> Iterator[list[Piece]]:
         """Join small pieces, so that what is done once a batch costs little."""
         batch: list[Piece] = []
+        found = 0
         for piece in self._reader:
-            batch.append(piece)
+            batch.append(piece if self._rows is None else piece.take(self._rows - found))
+            found += len(batch[-1])
+            if found == self._rows:
+                break
             if sum(part.nbytes for part in batch) >= _BATCH_BYTES:
                 yield batch
                 batch = []
@@ -149,7 +162,7 @@ class RowStream:
     @property
     def source(self) -> dict[str, Any]:
         """Where the rows came from."""
-        return _about(self._reader, np.empty(self._count), self._base or 0)
+        return _about(self._reader, self._count, self._base or 0)
 
     def _prepared(self, width: int) -> Preparation:
         positive, negative = self._positive, None
@@ -172,8 +185,9 @@ class RowStream:
                 self._seen.append(label)
             if self._positive is None and len(self._seen) == 3:
                 raise InputError(
-                    f"{self._reader.name}, line {piece.lines[row]}: label {label:g} is a third "
-                    f"class after {self._seen[0]:g} and {self._seen[1]:g}; expected two: "
+                    f"{self._reader.name}, line {piece.lines[row]}: label {shortest(label)} is a "
+                    f"third class after {shortest(self._seen[0])} and {shortest(self._seen[1])}; "
+                    "expected two: "
                     "choose one against the rest with --positive LABEL"
                 )
         positive = self._seen[0] if self._positive is None else self._positive
@@ -193,6 +207,7 @@ def from_arrays(
     *,
     positive: float | None = None,
     source: Mapping[str, Any] | None = None,
+    name: str = "data",
 ) -> Dataset:
     """Make a data set of rows (dense or sparse) and their two labels.
 
@@ -202,17 +217,18 @@ def from_arrays(
     import scipy.sparse as sp
 
     values = np.asarray(labels, dtype=np.float64)
-    name = str((source or {}).get("name", "data"))
-    rows: Any = _canonical(x) if sp.issparse(x) else np.asarray(x, dtype=np.float64)
+    name = str((source or {}).get("name", name)) if name == "data" else name
+    rows: Any = _canonical(x) if sp.issparse(x) else frozen(x)
     stored = rows.data if sp.issparse(rows) else rows
-    if rows.ndim != 2 or len(values) != rows.shape[0]:
-        raise InputError(f"{name}: rows of shape {rows.shape} with {len(values)} labels")
+    if rows.ndim != 2 or values.shape != (rows.shape[0],):
+        raise InputError(f"{name}: rows of shape {rows.shape} with labels of {values.shape}")
     if not len(values):
         raise _empty(name)
     if rows.shape[1] == 0:
         raise _featureless(name)
     if not (np.isfinite(stored).all() and np.isfinite(values).all()):
         raise InputError(f"{name}: a value is NaN or infinite; expected finite numbers")
+    _check_sizes(stored, name)
     classes = np.unique(values).tolist()
     _two_classes(classes, positive, name)
     preparation = Preparation(
@@ -221,6 +237,17 @@ def from_arrays(
         negative=classes[0] if positive is None else None,
     )
     return Dataset(rows, frozen(preparation.signs(values)), preparation, dict(source or {}))
+
+
+def _check_sizes(values: Floats, name: str) -> None:
+    """Refuse numbers whose squares would be lost: nothing useful can be computed from them."""
+    sizes = np.abs(values)
+    wrong = sizes[((sizes > 0) & (sizes < _SMALLEST)) | (sizes > _LARGEST)]
+    if wrong.size:
+        raise InputError(
+            f"{name}: a value of size {wrong[0]:.3g}; expected 0 or sizes from {_SMALLEST:g} to "
+            f"{_LARGEST:g}: bring the features to scale"
+        )
 
 
 def _canonical(x: Any) -> Matrix:
@@ -255,12 +282,15 @@ def prepare(
         center, spread = _means_and_deviations(x)
     elif scale == "max-abs":
         spread = _largest(x)
+    widest = np.maximum(_largest(x), 0.0) if spread is not None else np.zeros(0)
     preparation = replace(
         data.preparation,
         columns=None if columns is None else frozen(columns, np.int64),
         center=None if center is None else frozen(center),
-        # a constant column has no spread: leave it as it is
-        scale=None if spread is None else frozen(np.where(spread > 0, spread, 1.0)),
+        # a constant column has no spread but what rounding makes of it: leave it as it is
+        scale=None
+        if spread is None
+        else frozen(np.where(spread > _ROUNDING * widest, spread, 1.0)),
         unit_norm=scale == "unit-norm",
         bias=bias,
     )
@@ -271,8 +301,8 @@ def add_noise(data: Dataset, share: float, *, seed: int = 0) -> Dataset:
     """Flip exactly ceil(share · m) labels, chosen at random."""
     if not 0 <= share <= 1:
         raise InputError(f"label noise {share:g}; expected a share between 0 and 1")
-    # 0.1 * 30 is 3.0000000000000004: do not let rounding flip one label more
-    flips = math.ceil(round(share * len(data), 9))
+    # as written: 0.1 of 30 is 3, though in binary it is a little more
+    flips = math.ceil(Fraction(repr(float(share))) * len(data))
     y = data.y.copy()
     y[np.random.default_rng(seed).choice(len(y), flips, replace=False)] *= -1
     return replace(data, y=frozen(y), source={**data.source, "noise": share, "noise_seed": seed})
@@ -290,7 +320,7 @@ def split(data: Dataset, shares: Sequence[float], *, seed: int = 0) -> tuple[Dat
     >>> [len(part) for part in split(read("long-servedio"), (0.7, 0.3))]
     [1400, 600]
     """
-    if not shares or min(shares) <= 0 or sum(shares) > 1 + 1e-9:
+    if not shares or not all(0 < share <= 1 for share in shares) or sum(shares) > 1 + 1e-9:
         raise InputError(f"shares {tuple(shares)}; expected numbers above 0 that add up to 1")
     order = np.random.default_rng(seed).permutation(len(data))
     ends = [round(float(end) * len(data)) for end in np.cumsum(shares)]
@@ -313,8 +343,8 @@ def _check_limits(rows: int | None, index_base: int | None, num_features: int | 
         raise InputError(f"a limit of {rows} rows; expected at least 1")
     if index_base not in (None, 0, 1):
         raise InputError(f"index base {index_base}; expected 0 or 1")
-    if num_features is not None and num_features < 1:
-        raise InputError(f"{num_features} features; expected at least 1")
+    if num_features is not None and not 1 <= num_features < 2**31:
+        raise InputError(f"{num_features} features; expected 1 to {2**31 - 1}")
 
 
 def _empty(name: str) -> InputError:
@@ -326,7 +356,7 @@ def _featureless(name: str) -> InputError:
 
 
 def _two_classes(classes: Sequence[float], positive: float | None, name: str) -> None:
-    shown = ", ".join(f"{c:g}" for c in classes[:8]) + (", ..." if len(classes) > 8 else "")
+    shown = ", ".join(map(shortest, classes[:8])) + (", ..." if len(classes) > 8 else "")
     if len(classes) == 1:
         raise InputError(f"{name}: one class only (label {shown}); expected two")
     if positive is None and len(classes) > 2:
@@ -335,15 +365,13 @@ def _two_classes(classes: Sequence[float], positive: float | None, name: str) ->
             "choose one against the rest with --positive LABEL"
         )
     if positive is not None and positive not in classes:
-        raise InputError(f"{name}: no row has the positive label {positive:g}; found {shown}")
+        raise InputError(
+            f"{name}: no row has the positive label {shortest(positive)}; found {shown}"
+        )
 
 
-def _about(reader: SvmlightReader, labels: Floats, base: int) -> dict[str, Any]:
-    about: dict[str, Any] = {
-        "name": Path(reader.name).name,
-        "rows": len(labels),
-        "index_base": base,
-    }
+def _about(reader: SvmlightReader, rows: int, base: int) -> dict[str, Any]:
+    about: dict[str, Any] = {"name": Path(reader.name).name, "rows": rows, "index_base": base}
     if reader.complete:  # the digest of half a file would match nothing
         about["sha256"] = reader.digest
     return about
@@ -388,10 +416,10 @@ def _most_correlated(data: Dataset, number: int) -> NDArray[np.int64]:
     """Give the columns with the largest correlation with the label, ascending."""
     if not 1 <= number <= data.features:
         raise InputError(f"{number} features chosen of {data.features}; expected fewer, at least 1")
-    mean, deviation = _means_and_deviations(data.x)
+    _, deviation = _means_and_deviations(data.x)
     centred = data.y - data.y.mean()
     covariance = np.asarray(data.x.T @ centred) / len(data)
-    usable = deviation > 1e-12 * np.maximum(1.0, np.abs(mean))
+    usable = deviation > _ROUNDING * _largest(data.x)
     correlation = np.divide(covariance, deviation, out=np.zeros(data.features), where=usable)
     # rounding makes ties of equal columns look different: compare 12 digits, then position
     ranked = np.argsort(-np.round(np.abs(correlation), 12), kind="stable")
@@ -399,15 +427,29 @@ def _most_correlated(data: Dataset, number: int) -> NDArray[np.int64]:
 
 
 def _means_and_deviations(x: Matrix) -> tuple[Floats, Floats]:
-    memory.require(32 * x.shape[1], f"statistics of {x.shape[1]:,} columns", "use fewer columns")
+    _require_columns(x)
     mean = np.asarray(x.mean(axis=0), dtype=np.float64).ravel()
     if hasattr(x, "indptr"):
-        squares = np.asarray(x.multiply(x).mean(axis=0), dtype=np.float64).ravel()
-        return mean, np.sqrt(np.maximum(squares - mean**2, 0.0))
+        # squares of distances from the mean, the zeros that are not stored at the end
+        distances = (x.data - mean[x.indices]) ** 2
+        stored = np.bincount(x.indices, minlength=x.shape[1])
+        squares = sum_by(x.indices, distances, x.shape[1])
+        return mean, np.sqrt((squares + (x.shape[0] - stored) * mean**2) / x.shape[0])
     return mean, np.asarray(x.std(axis=0), dtype=np.float64)
 
 
 def _largest(x: Matrix) -> Floats:
-    largest = abs(x).max(axis=0)
-    dense = largest.toarray() if hasattr(largest, "toarray") else largest
-    return np.asarray(dense, dtype=np.float64).ravel()
+    _require_columns(x)
+    if hasattr(x, "indptr"):
+        largest = np.zeros(x.shape[1])
+        np.maximum.at(largest, x.indices, np.abs(x.data))
+        return largest
+    return np.asarray(np.abs(x).max(axis=0), dtype=np.float64)
+
+
+def _require_columns(x: Matrix) -> None:
+    memory.require(
+        64 * x.shape[1],
+        f"statistics of {x.shape[1]:,} columns",
+        "renumber the features so that fewer columns are empty",
+    )

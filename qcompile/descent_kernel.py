@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.jit import jit
+from qcompile.random_kernel import generator, uniform
 
-__all__ = ["descend"]
+__all__ = ["search"]
 
 
 @jit
@@ -33,7 +34,28 @@ def _best_step(slope: float, curve: float, third: float, low: float, high: float
 
 
 @jit
-def descend(
+def _move(
+    a: int,
+    step: float,
+    point: NDArray[np.float64],
+    slope: NDArray[np.float64],
+    curves: NDArray[np.float64],
+    thirds: NDArray[np.float64],
+) -> float:
+    """Change one coordinate, keep the derivatives up to date, give the change of the value."""
+    size = len(point)
+    change = step * (slope[a] + step * (curves[a, a] / 2.0 + step * thirds[a, a, a] / 6.0))
+    for i in range(size):
+        slope[i] += step * (curves[a, i] + step * thirds[a, a, i] / 2.0)
+    for i in range(size):
+        for j in range(size):
+            curves[i, j] += step * thirds[a, i, j]
+    point[a] += step
+    return float(change)
+
+
+@jit
+def _descend(
     point: NDArray[np.float64],
     slope: NDArray[np.float64],
     curves: NDArray[np.float64],
@@ -55,13 +77,41 @@ def descend(
             step = _best_step(slope[a], curves[a, a], third, -box - point[a], box - point[a])
             if step == 0.0:
                 continue
-            total += step * (slope[a] + step * (curves[a, a] / 2.0 + step * third / 6.0))
-            for i in range(size):
-                slope[i] += step * (curves[a, i] + step * thirds[a, a, i] / 2.0)
-            for i in range(size):
-                for j in range(size):
-                    curves[i, j] += step * thirds[a, i, j]
-            point[a] += step
+            total += _move(a, step, point, slope, curves, thirds)
         if before - total <= 1e-10 * (1.0 + abs(total)):
             break
+    return total
+
+
+@jit
+def search(
+    point: NDArray[np.float64],
+    slope: NDArray[np.float64],
+    curves: NDArray[np.float64],
+    thirds: NDArray[np.float64],
+    box: float,
+    sweeps: int,
+    kicks: int,
+    seed: int,
+) -> float:
+    """Descend, then kick a few coordinates to corners and descend again, keeping what is lower.
+
+    Gives the change of the value; `point` ends at the lowest one seen.
+    """
+    state = generator(seed)
+    size = len(point)
+    total = _descend(point, slope, curves, thirds, box, sweeps)
+    best_point, best_slope, best_curves = point.copy(), slope.copy(), curves.copy()
+    for _ in range(kicks):
+        value = total
+        for _ in range(1 + int(uniform(state) * (size // 4))):
+            a = int(uniform(state) * size)
+            corner = box if uniform(state) < 0.5 else -box
+            value += _move(a, corner - point[a], point, slope, curves, thirds)
+        value += _descend(point, slope, curves, thirds, box, sweeps)
+        if value < total - 1e-12:
+            total = value
+            best_point[:], best_slope[:], best_curves[:] = point, slope, curves
+        else:
+            point[:], slope[:], curves[:] = best_point, best_slope, best_curves
     return total

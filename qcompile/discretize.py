@@ -62,9 +62,15 @@ def discretize(
     _require_memory(encoding.variables, degree)
     joined, tensors = _weighted_tensors(moments, loss, degree)
     constant = float(loss.coefficients[0])
-    if encoding.offsets.any():
-        constant += _shift(tensors, encoding.offsets)
-    terms = [_terms(encoding, j, joined, tensors, threshold) for j in range(1, degree + 1)]
+    with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+        if encoding.offsets.any():
+            constant += _shift(tensors, encoding.offsets)
+        terms = [_terms(encoding, j, joined, tensors, threshold) for j in range(1, degree + 1)]
+    if not all(np.isfinite(coefficients).all() for _, coefficients, _ in terms):
+        raise InputError(
+            f"coefficients overflow with weights up to {loss.zeta:g}: use a smaller --range or "
+            "--prior-std, or scale the features"
+        )
     # nobody knows which sign a dropped term has in a sample: the worse of the two sums bounds it
     negative, positive = (sum(dropped[side] for _, _, dropped in terms) for side in (0, 1))
     pubo = Pubo(

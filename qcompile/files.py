@@ -7,6 +7,9 @@ are checked before memory is allocated, and every error names the file.
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import math
 import os
 import stat
@@ -16,6 +19,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,6 +33,8 @@ from qcompile.artifacts import Dataset, Encoding, Loss, Moments, Preparation, Pu
 from qcompile.errors import FormatError, InputError, MemoryLimitError, QcompileError
 
 __all__ = [
+    "all_or_nothing",
+    "check_outputs",
     "check_writable",
     "load_loss",
     "load_moments",
@@ -41,6 +47,12 @@ __all__ = [
 ]
 
 FORMAT_VERSION = 1
+_batch: ContextVar[list[tuple[Path, Path]] | None] = ContextVar("batch", default=None)
+_COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": lambda text: gzip.compress(text, mtime=0),  # no date: the same bytes every time
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+}
 _CHUNK = 1 << 16
 
 
@@ -68,10 +80,43 @@ def write_atomically(path: str | Path) -> Iterator[IO[bytes]]:
                 stream.flush()
                 os.fsync(stream.fileno())
             Path(name).chmod(_permissions(target))
-            Path(name).replace(target)
-    finally:
-        with suppress(OSError):  # after success it is no longer there
+            batch = _batch.get()
+            if batch is None:
+                Path(name).replace(target)
+            else:
+                batch.append((Path(name), target))
+    except BaseException:
+        with suppress(OSError):
             Path(name).unlink()
+        raise
+
+
+@contextmanager
+def all_or_nothing() -> Iterator[None]:
+    """Let the files written inside appear only when all of them are complete."""
+    batch: list[tuple[Path, Path]] = []
+    token = _batch.set(batch)
+    try:
+        yield
+        for name, target in batch:
+            with _write_errors(target):
+                name.replace(target)
+    finally:
+        _batch.reset(token)
+        for name, _ in batch:
+            with suppress(OSError):  # after success it is no longer there
+                name.unlink()
+
+
+def check_outputs(paths: Iterable[str]) -> None:
+    """Refuse, before any work is done, places that cannot be written or are named twice."""
+    seen = set()
+    for path in paths:
+        check_writable(path)
+        place = path if path == "-" else os.path.realpath(path)
+        if place in seen:
+            raise InputError(f"{path}: named for two outputs; expected a place of its own for each")
+        seen.add(place)
 
 
 @contextmanager
@@ -96,19 +141,27 @@ def check_writable(path: str | Path) -> None:
     if str(path) == "-":
         return
     target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise InputError(f"{path}: is a folder; expected a file name")
-    if not target.parent.is_dir():
-        raise InputError(f"{path}: there is no folder {Path(path).parent}; create it first")
-    if not os.access(target.parent if not target.exists() else target, os.W_OK):
-        raise InputError(f"{path}: no permission to write there")
+    with _write_errors(path):
+        if target.is_dir():
+            raise InputError(f"{path}: is a folder; expected a file name")
+        if not target.parent.is_dir():
+            raise InputError(f"{path}: there is no folder {Path(path).parent}; create it first")
+        if not os.access(target.parent if not target.exists() else target, os.W_OK):
+            raise InputError(f"{path}: no permission to write there")
 
 
 def save_svmlight(data: Dataset, path: str | Path) -> None:
-    """Write the rows as svmlight text, with the labels that they came with."""
+    """Write the rows as svmlight text, with the labels that they came with.
+
+    An ending of .gz, .bz2 or .xz compresses it.
+    """
+    compress = _COMPRESSORS.get(Path(path).suffix.lower())
     with write_atomically(path) as stream:
-        labels = data.preparation.labels(data.y)
-        stream.writelines(line.encode() for line in svmlight.lines(data.x, labels))
+        lines = svmlight.lines(data.x, data.preparation.labels(data.y))
+        if compress is None:
+            stream.writelines(line.encode() for line in lines)
+        else:
+            stream.write(compress("".join(lines).encode()))
 
 
 def save_loss(
@@ -210,14 +263,17 @@ def load_moments(path: str | Path) -> Moments:
         for tensor in tensors.values():
             check_finite(tensor)
         features, order = int(header["features"]), int(header["order"])
+        squares, count = float(header["sum_of_squares"]), int(header["count"])
+        if not (1 <= order <= 8 and features >= 1 and count >= 1 and 0 <= squares < math.inf):
+            raise FormatError("order, features, count or sum of squares are out of range")
         missing = {(degree, 0) for degree in range(1, order + 1)} - set(tensors)
-        if missing or features < 1 or int(header["count"]) < 0:
-            raise FormatError(f"tensors {sorted(missing)} are missing or sizes are wrong")
+        if missing:
+            raise FormatError(f"tensors {sorted(missing)} are missing")
         return Moments(
             features=features,
             order=order,
-            count=int(header["count"]),
-            sum_of_squares=float(header["sum_of_squares"]),
+            count=count,
+            sum_of_squares=squares,
             tensors=tensors,
             preparation=preparation_from_dict(header["preparation"]),
             source=dict(header["source"]),
@@ -377,10 +433,10 @@ def explained(path: str | Path) -> Iterator[None]:
         raise FormatError(f"{path}: {error}") from None
     except KeyError as error:
         raise FormatError(f"{path}: {error} is missing; the file is incomplete") from None
-    except (ValueError, TypeError, OverflowError, EOFError, OSError, RecursionError) as error:
+    except (ValueError, TypeError, OverflowError, EOFError, OSError, RuntimeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise FormatError(f"{path}: damaged or of another kind ({reason})") from None
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error) as error:
         raise FormatError(f"{path}: damaged .npz file ({error})") from None
 
 

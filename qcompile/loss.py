@@ -29,6 +29,7 @@ ODD_ORDERS = (1, 3, 5, 7)
 EVEN_ORDERS = (4, 6, 8)
 FITS = ("risk", "loss")
 _SINGULAR = 1e-10
+_SMALL = 1e-30
 
 
 def fit_loss(
@@ -56,6 +57,8 @@ def fit_loss(
     >>> [round(a, 6) for a in loss.coefficients]
     [0.5, ..., 0.0, ...]
     """
+    if moments.count < 1 or (coefficients is None and moments.sum_of_squares <= 0):
+        raise InputError("all features are zero: every classifier has margin 0 on these data")
     order = moments.order if order is None else order
     values: tuple[float, ...] = () if coefficients is None else tuple(map(float, coefficients))
     order, kind = (len(values) - 1, "custom") if values else (order, _kind(order, fit, omega))
@@ -64,10 +67,16 @@ def fit_loss(
             f"a loss of order {order} needs moments up to degree {order}; "
             f"these go up to {moments.order}"
         )
+    if kind == "custom" and omega is not None:
+        raise InputError("omega is for fitted losses of even order, not for own coefficients")
+    for name, scale in (("prior-std", prior_std), ("omega", omega)):
+        if scale is not None and not _SMALL <= scale <= 1 / _SMALL:
+            raise InputError(
+                f"{name} {scale:g}; expected a number from {_SMALL:g} to {1 / _SMALL:g}"
+            )
     notes: list[str] = []
     if kind == "omega":
         omega = 1.0 if omega is None else omega
-        _check_positive("omega", omega)
         std = _even_std(moments, order, omega) if prior_std is None else prior_std
         penalty = 0.0 if l2 is None else l2
         values = even_coefficients(order, omega)
@@ -97,19 +106,12 @@ def _kind(order: int, fit: str, omega: float | None) -> str:
     return fit
 
 
-def _check_positive(name: str, value: float) -> None:
-    if not (math.isfinite(value) and value > 0):
-        raise InputError(f"{name} {value:g}; expected a number above 0")
-
-
 def _prior(
     moments: Moments, prior_std: float | None, l2: float | None, *, tied: bool
 ) -> tuple[float, float]:
     """Give the prior's deviation s and the regulariser, s² · l2 · m = 1 unless set apart."""
-    if prior_std is not None:
-        _check_positive("prior-std", prior_std)
-    if l2 is not None and not (math.isfinite(l2) and l2 >= 0):
-        raise InputError(f"l2 {l2:g}; expected a number of 0 or more")
+    if l2 is not None and not (l2 == 0 or _SMALL <= l2 <= 1 / _SMALL):
+        raise InputError(f"l2 {l2:g}; expected 0 or a number from {_SMALL:g} to {1 / _SMALL:g}")
     if prior_std is None:
         prior_std = 1.0 / math.sqrt(l2 * moments.count) if l2 and tied else 1.0
     if l2 is None:

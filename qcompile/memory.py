@@ -54,7 +54,7 @@ def available() -> int:
     return int(_USABLE_SHARE * min(_system_memory(), _container_memory()))
 
 
-def require(size: float, what: str, way_out: str) -> None:
+def require(size: float, what: str, way_out: str, *, announce: bool = True) -> None:
     """Raise MemoryLimitError if `size` bytes for `what` exceed what is available.
 
     A large cost that can be paid is announced in the log, smaller ones on the debug level.
@@ -64,6 +64,8 @@ def require(size: float, what: str, way_out: str) -> None:
         raise MemoryLimitError(
             f"{what} needs {human(size)} of memory and {human(limit)} may be used: {way_out}"
         )
+    if not announce:
+        return
     level = logging.INFO if size >= _WORTH_SAYING else logging.DEBUG
     _log.log(level, "%s needs %s of memory", what, human(size))
 

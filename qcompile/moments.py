@@ -23,6 +23,7 @@ from qcompile.errors import InputError
 __all__ = ["Moments", "memory_needed", "moments_of", "tensor_keys"]
 
 MAX_ORDER = 8
+_LARGEST = 1e30  # its eighth power, times many rows, is still a number
 
 
 def moments_of(
@@ -54,6 +55,18 @@ def moments_of(
         moments = total.moments(order, data.preparation, data.source)
         return moments.flipped() if data.flip else moments
     return _moments_of_parts(data, order, total)
+
+
+def _check_sizes(x: Matrix) -> None:
+    """Refuse numbers whose powers would overflow or vanish."""
+    sizes = np.abs(x.data if hasattr(x, "indptr") else x)
+    largest = float(sizes.max(initial=0.0))
+    if largest > _LARGEST or bool(((sizes > 0) & (sizes < 1 / _LARGEST)).any()):
+        raise InputError(
+            f"features with values up to {largest:.3g} and down to "
+            f"{float(sizes[sizes > 0].min()):.3g}; expected sizes from {1 / _LARGEST:g} to "
+            f"{_LARGEST:g}: use --scale max-abs or standard"
+        )
 
 
 def _moments_of_parts(parts: Iterable[Dataset], order: int, total: _Sums) -> Moments:
@@ -104,6 +117,7 @@ class _Sums:
         progress: Callable[[int, int | None], None] | None = None,
     ) -> None:
         self._grow(x.shape[1])
+        _check_sizes(x)
         norms = row_norms(x)
         self.count += len(y)
         self._squares += float(np.sum(norms**2))

@@ -17,6 +17,7 @@ __all__ = [
     "count",
     "enumerate_multisets",
     "inner",
+    "orderings",
     "rank",
     "rank_parts",
 ]
@@ -80,6 +81,15 @@ def inner(a: NDArray[np.float64], b: NDArray[np.float64], *, features: int, degr
         total += float(np.sum(weights * a[start:stop] * b[start:stop]))
         start = stop
     return total
+
+
+def orderings(features: int, degree: int) -> NDArray[np.float64]:
+    """Tell in how many orders each multiset can be written.
+
+    >>> orderings(2, 2).tolist()
+    [1.0, 2.0, 1.0]
+    """
+    return _orderings(features, degree)[0]
 
 
 def _orderings(features: int, degree: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qcompile import memory
 from qcompile.errors import InputError
 
 __all__ = ["NAMES", "is_named", "make"]
@@ -74,6 +75,11 @@ def make(source: str, *, seed: int = 0) -> tuple[Floats, Floats, dict[str, Any]]
     """
     name, _, parameters = source.partition(":")
     options = _options(source, parameters)
+    memory.require(
+        32 * options.get("examples", 10_000) * max(21, options.get("features", 9)),
+        f"{source}: drawing the examples",
+        "ask for fewer examples or features",
+    )
     try:
         x, y = NAMES[name](np.random.default_rng(seed), **options)
     except TypeError:

@@ -10,7 +10,14 @@ from typing import Any, TypeAlias
 
 from qcompile import named_sets
 from qcompile.artifacts import Dataset, Loss, Moments, Pubo, Qubo
-from qcompile.data import RowStream, add_noise, prepare, read, shuffle
+from qcompile.data import (
+    LateIndexZeroError,
+    RowStream,
+    add_noise,
+    prepare,
+    read,
+    shuffle,
+)
 from qcompile.discretize import discretize
 from qcompile.errors import InputError
 from qcompile.loss import fit_loss
@@ -46,6 +53,12 @@ class DataOptions:
     bias: bool = False
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.noise <= 1:
+            raise InputError(f"label noise {self.noise:g}; expected a share between 0 and 1")
+        if not 0 <= self.seed < 2**32:
+            raise InputError(f"seed {self.seed}; expected 0 to {2**32 - 1}")
+
     @property
     def need_all_rows(self) -> bool:
         """Whether the rows must be held at once; otherwise the file is read in pieces."""
@@ -62,7 +75,7 @@ class DataOptions:
 class LossOptions:
     """Which loss to fit; see `qcompile.loss.fit_loss`."""
 
-    order: int = 3
+    order: int | None = None
     fit: str = "risk"
     omega: float | None = None
     coefficients: Sequence[float] | None = None
@@ -72,8 +85,17 @@ class LossOptions:
 
     @property
     def degree(self) -> int:
-        """Degree of moments that the loss needs."""
-        return self.order if self.coefficients is None else len(self.coefficients) - 1
+        """Degree of moments that the loss needs: 3 unless said otherwise."""
+        if self.coefficients is None:
+            return 3 if self.order is None else self.order
+        return len(self.coefficients) - 1
+
+    def __post_init__(self) -> None:
+        if self.coefficients is not None and self.order not in (None, self.degree):
+            raise InputError(
+                f"order {self.order} with {len(self.coefficients)} coefficients, which make a loss "
+                f"of order {self.degree}: leave out one of them"
+            )
 
 
 @dataclass(frozen=True)
@@ -130,6 +152,11 @@ def compile(
     data, loss, qubo = _options(data, loss, qubo, options)
     see = observe or (lambda stage, artifact: None)
     if isinstance(source, Dataset):
+        if replace(data, seed=0) != DataOptions():
+            raise InputError(
+                "options for reading data with a data set that is read already: use prepare(), "
+                "shuffle(), add_noise() on it"
+            )
         moments = moments_of(source, loss.degree, fit=_needs_fit(loss), progress=progress)
     else:
         moments = load_moments_of(source, data, loss, progress=progress)
@@ -188,7 +215,12 @@ def load_moments_of(
         bias=data.bias,
         progress=progress,
     )
-    return moments_of(stream, loss.degree, fit=_needs_fit(loss))
+    try:
+        return moments_of(stream, loss.degree, fit=_needs_fit(loss))
+    except LateIndexZeroError:
+        if str(source) == "-":  # gone
+            raise
+        return load_moments_of(source, replace(data, index_base=0), loss, progress=progress)
 
 
 def fit_loss_with(moments: Moments, options: LossOptions) -> Loss:
@@ -206,7 +238,7 @@ def fit_loss_with(moments: Moments, options: LossOptions) -> Loss:
 
 
 def _needs_fit(loss: LossOptions) -> bool:
-    return loss.coefficients is None and loss.fit == "risk" and loss.order % 2 == 1
+    return loss.coefficients is None and loss.fit == "risk" and loss.degree % 2 == 1
 
 
 def _options(

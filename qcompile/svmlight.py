@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from qcompile.artifacts import Matrix
 from qcompile.errors import InputError
 
-__all__ = ["Piece", "SvmlightReader", "lines"]
+__all__ = ["Piece", "SvmlightReader", "lines", "shortest"]
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 
@@ -48,6 +48,19 @@ class Piece:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def take(self, rows: int) -> Piece:
+        """Give the first rows only."""
+        if rows >= len(self):
+            return self
+        entries = self.starts[rows]
+        return Piece(
+            self.labels[:rows],
+            self.lines[:rows],
+            self.starts[: rows + 1],
+            self.indices[:entries],
+            self.values[:entries],
+        )
+
     @property
     def nbytes(self) -> int:
         """Memory that the arrays take."""
@@ -59,7 +72,7 @@ class SvmlightReader:
     """Iterate over the pieces of a file; knows the digest of its text once it is exhausted."""
 
     def __init__(self, path: str | Path, *, progress: Progress | None = None) -> None:
-        self.name = "standard input" if str(path) == "-" else str(path)
+        self.name = "standard input" if str(path) == "-" else _printable(str(path))
         self._path = path
         self._progress = progress
         self._digest = hashlib.sha256()
@@ -74,7 +87,7 @@ class SvmlightReader:
     def __iter__(self) -> Iterator[Piece]:
         raw = self._open_raw()
         try:
-            size = None if raw is sys.stdin.buffer else Path(self._path).stat().st_size
+            size = None if raw is _stdin() else Path(self._path).stat().st_size
             # BufferedReader adds peek(), which tells the compression from the first bytes.
             buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)
             stream, kind = self._decompress(buffered)
@@ -88,22 +101,26 @@ class SvmlightReader:
                     yield piece
             self.complete = True
         finally:
-            if raw is not sys.stdin.buffer:
+            if raw is not _stdin():
                 raw.close()
 
     def _open_raw(self) -> Any:
         if str(self._path) == "-":
-            return sys.stdin.buffer
+            if _stdin() is None:
+                raise InputError("standard input is closed; expected svmlight text on it")
+            return _stdin()
         path = Path(self._path)
-        if path.is_dir():
-            raise InputError(f"{self.name}: is a folder; expected an svmlight file")
         try:
+            if path.is_dir():
+                raise InputError(f"{self.name}: is a folder; expected an svmlight file")
             return path.open("rb")
         except FileNotFoundError:
             raise InputError(
                 f"{self.name}: no such file; expected an svmlight file, - for standard input, or "
                 "a named set (qcompile data --list)"
             ) from None
+        except InputError:
+            raise
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise InputError(f"{self.name}: cannot be read ({reason})") from None
@@ -122,7 +139,7 @@ class SvmlightReader:
         return raw, None
 
     def _whole_lines(self, stream: IO[bytes], kind: str | None) -> Iterator[bytes]:
-        carry = b""
+        carry, start = b"", True
         while True:
             try:
                 block = stream.read(_PIECE_BYTES)
@@ -133,6 +150,8 @@ class SvmlightReader:
                 ) from None
             if not block:
                 break
+            if start:  # some editors put a mark of the encoding first
+                block, start = block.removeprefix(b"\xef\xbb\xbf"), False
             text = carry + block
             cut = text.rfind(b"\n") + 1
             carry = text[cut:]
@@ -169,7 +188,8 @@ class SvmlightReader:
         for item, at in inexact[: 2 * doubts].reshape(-1, 2).tolist():
             value = float(_token(text, at, longest=_LONGEST_LINE))
             if not math.isfinite(value):
-                raise self._explain(text, at, parse_kernel.BAD_VALUE)
+                shown = _shown(_token(text, at))
+                raise self._error_at(text, at, f"value {shown} is not finite; expected less")
             if item < 0:
                 labels[-1 - item] = value
             else:
@@ -187,10 +207,11 @@ class SvmlightReader:
         from qcompile import parse_kernel as codes
 
         found = _shown(_token(text, where))
-        if b"\0" in text[max(0, where - 512) : where + 512] or "\\x" in found:
+        nearby = text[max(0, where - 512) : where + 512]
+        if any(byte < 9 or 13 < byte < 32 for byte in nearby):
             return self._error_at(text, where, "binary data; expected svmlight text")
-        index, _, value = found.strip("'").partition(":")
-        number = value or index
+        index, colon, value = found.strip("'").partition(":")
+        number = value if colon else index
         words = {
             codes.BAD_LABEL: f"label {found}; expected a number, then index:value pairs",
             codes.BAD_INDEX: f"found {found}; expected index:value with a whole-number index",
@@ -201,7 +222,7 @@ class SvmlightReader:
             codes.BAD_VALUE: f"value {number!r} is not a number; expected a decimal number",
         }
         message = words[status]
-        if status in (codes.BAD_LABEL, codes.BAD_VALUE) and _is_number(number):
+        if status in (codes.BAD_LABEL, codes.BAD_VALUE) and _is_not_finite(number):
             message = f"value {number!r} is not finite; expected a finite number"
         return self._error_at(text, where, message)
 
@@ -232,12 +253,17 @@ def _shown(token: bytes) -> str:
     return repr(cut + ("..." if len(token) > 40 else "")).replace("\\\\x", "\\x")
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _is_not_finite(text: str) -> bool:
+    return text.strip("+-").lower() in ("nan", "inf", "infinity")
+
+
+def _printable(name: str) -> str:
+    return name if name.isprintable() else repr(name)
+
+
+def _stdin() -> Any:
+    """Standard input as bytes; None where it was closed."""
+    return getattr(sys.stdin, "buffer", None)
 
 
 def lines(x: Matrix, labels: NDArray[np.float64]) -> Iterator[str]:
@@ -254,11 +280,12 @@ def lines(x: Matrix, labels: NDArray[np.float64]) -> Iterator[str]:
         start, stop = rows.indptr[i], rows.indptr[i + 1]
         columns = (rows.indices[start:stop] + 1).tolist()
         values = rows.data[start:stop].tolist()
-        pairs = [f"{c}:{_shortest(v)}" for c, v in zip(columns, values, strict=True) if v]
+        pairs = [f"{c}:{shortest(v)}" for c, v in zip(columns, values, strict=True) if v]
         if i == 0 and (not columns or columns[-1] < x.shape[1]):
             pairs.append(f"{x.shape[1]}:0")
-        yield " ".join([_shortest(label), *pairs]) + "\n"
+        yield " ".join([shortest(label), *pairs]) + "\n"
 
 
-def _shortest(value: float) -> str:
+def shortest(value: float) -> str:
+    """Write a number in the shortest form that reads back as the same."""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)

@@ -3,15 +3,17 @@
 An odd polynomial of the margin falls without bound on one side: past its turn (√3 σ for the cubic
 fit) a *more* wrong margin costs *less*. If weights may reach too far, the minimum of the compiled
 problem is such an abuse: a negative "risk" and a useless classifier. The range r (weights up to
-zeta = r · s) that "auto" takes for cubics is the largest up to 2 for which the lowest point of the
-whole box [-zeta, zeta]^n keeps
+zeta = r · s) that "auto" takes is the largest up to 2 for which the lowest point that a search
+finds in the box [-zeta, zeta]^n keeps
 
-- the objective at 0 or above, as a risk must be, and
-- the root mean square margin within 0.8 of the turn.
+- the objective at 0 or above, as a risk must be,
+- the mean margin at 0 or above, as a classifier that has learnt something must,
+- the root mean square margin within 0.8 of the turn, and
+- at most a fifth of the margins wrong and past the turn, whatever their distribution (Cantelli's
+  inequality from mean and variance; mostly it is a few percent).
 
-Every grid of weights lies inside the box, so its minimum is not below 0 either. The lowest point is
-searched by descent from several starts, at O(n³) a sweep; the examples are not looked at. Other
-odd orders take the range at which no row of typical length can pass the turn at all.
+The search is by descent from several starts with many kicks, at O(n³) a sweep for cubics; the
+examples are not looked at. It is a search, no proof: `warnings_for` looks at a classifier itself.
 """
 
 from __future__ import annotations
@@ -19,8 +21,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qcompile import multisets
 from qcompile.artifacts import Dataset, Floats, Loss, Moments
@@ -30,41 +34,74 @@ from qcompile.threads import ordered
 __all__ = ["Cubic", "choose_range", "warnings_for"]
 
 WIDEST = 2.0
-_MOST_FEATURES = 400
-_LARGEST_RMS = 0.8
+_MOST_FEATURES, _MOST_TERMS = 400, 300_000
+_LARGEST_RMS, _MOST_BEYOND = 0.8, 0.2
 _STEP = 2**0.25
+_STEPS_BELOW = 24  # narrowest range that is tried: the safe one over 2^6
 _SWEEPS = 100
+_KICKED_TERMS = 20_000
 # share of wrong margins past the turn that is worth a word
 _WORTH_A_WARNING = 0.05
+
+
+class _Objective(Protocol):
+    """The objective as a function of v = w / s."""
+
+    def lowest(self, reach: float) -> tuple[float, Floats]:
+        """Search the lowest point of the box [-reach, reach]^n."""
+
+    def mean_margin(self, point: Floats) -> float:
+        """Mean margin at a point."""
+
+    def rms_margin(self, point: Floats) -> float:
+        """Root mean square of the margins at a point."""
 
 
 def choose_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
     """Give the loss with its weight range, worked out where `range_` is "auto"."""
     if range_ != "auto":
-        try:
-            value = float(range_)
-        except ValueError:
-            value = math.nan
-        if not (math.isfinite(value) and value > 0):
-            raise InputError(f"range {range_!r}; expected auto or a number above 0")
-        return replace(loss, range_=value)
-    scaled = [a * loss.prior_std**p for p, a in enumerate(loss.coefficients)]
+        return _given_range(moments, loss, range_)
     if loss.order == 1:
-        steepest = abs(scaled[1]) * float(np.abs(moments.tensors[1, 0]).sum()) / moments.count
+        steepest = abs(loss.coefficients[1]) * loss.prior_std
+        steepest *= float(np.abs(moments.tensors[1, 0]).sum()) / moments.count
         # the linear objective may fall from a_0 to 0, not further
-        return replace(loss, range_=min(WIDEST, scaled[0] / steepest) if steepest else WIDEST)
+        falls = loss.coefficients[0] / steepest if steepest else WIDEST
+        return replace(loss, range_=min(WIDEST, falls) if falls > 0 else WIDEST)
     if math.isinf(loss.turn):
         return replace(loss, range_=WIDEST)
     safe = _safe_range(moments, loss)
-    if loss.order != 3 or safe >= WIDEST:
-        return replace(loss, range_=safe)
-    if moments.features > _MOST_FEATURES:
+    objective = _objective(moments, loss)
+    if objective is None:
         note = (
-            f"auto range: {moments.features} features are too many for a search "
-            f"(at most {_MOST_FEATURES}); took the always safe {safe:.3g}"
+            f"auto range: {moments.features} features are too many for a search; "
+            f"took {safe:.3g}, at which no row of typical length can pass the turn"
         )
         return replace(loss, range_=safe, notes=(*loss.notes, note))
-    return replace(loss, range_=_search(moments, loss, safe))
+    return replace(loss, range_=_search(objective, loss, safe))
+
+
+def _given_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
+    """Take the user's range; say so where it invites abuse."""
+    try:
+        value = float(range_)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise InputError(f"range {range_!r}; expected auto or a number above 0")
+    loss = replace(loss, range_=value)
+    if loss.order != 3 or math.isinf(loss.turn) or value <= _safe_range(moments, loss):
+        return loss
+    objective = _objective(moments, loss)
+    if objective is None:
+        return loss
+    energy, point = objective.lowest(value)
+    if energy < 0 or objective.mean_margin(point) < 0:
+        note = (
+            f"with range {value:.3g} the lowest objective found is {energy:.3g}, at a mean margin "
+            f"of {objective.mean_margin(point):.3g}: wrong margins are rewarded; use --range auto"
+        )
+        return replace(loss, notes=(*loss.notes, note))
+    return loss
 
 
 def warnings_for(loss: Loss, data: Dataset, weights: Floats, energy: float) -> list[str]:
@@ -90,23 +127,41 @@ def _safe_range(moments: Moments, loss: Loss) -> float:
     return min(WIDEST, loss.turn / reach) if reach else WIDEST
 
 
-def _search(moments: Moments, loss: Loss, safe: float) -> float:
-    """Widen the box step by step from a safe one until its lowest point falls below 0."""
-    cubic = Cubic.of(moments, loss)
-    energy, point = cubic.lowest(safe, np.zeros(moments.features))
-    while energy < 0:
-        safe /= 2
-        energy, point = cubic.lowest(safe, point / 2)
-    steps = math.ceil(math.log(WIDEST / safe) / math.log(_STEP))
-    best = safe
-    for k in range(1, steps + 1):
-        reach = min(WIDEST, safe * _STEP**k)
-        energy, point = cubic.lowest(reach, point)
-        if energy < 0:
-            break
-        if cubic.rms_margin(point) <= _LARGEST_RMS * loss.turn:
-            best = reach
-    return best
+def _objective(moments: Moments, loss: Loss) -> _Objective | None:
+    """Give what can be searched, or None where that would take too long."""
+    if loss.order <= 3:
+        return Cubic.of(moments, loss) if moments.features <= _MOST_FEATURES else None
+    terms = sum(multisets.count(moments.features, j) for j in range(1, loss.order + 1))
+    return _Polynomial.of(moments, loss) if terms <= _MOST_TERMS else None
+
+
+def _search(objective: _Objective, loss: Loss, safe: float) -> float:
+    """Halve the ladder of ranges between hardly anything and 2; the larger, the worse."""
+    floor = 0.0 if loss.coefficients[0] > 0 else -math.inf  # own losses may start below 0
+
+    def holds(reach: float) -> bool:
+        energy, point = objective.lowest(reach)
+        mean, rms = objective.mean_margin(point), objective.rms_margin(point)
+        if energy < floor or mean < 0 or rms > _LARGEST_RMS * loss.turn:
+            return False
+        variance = max(0.0, rms**2 - mean**2)
+        return variance <= _MOST_BEYOND * (variance + (mean + loss.turn) ** 2)
+
+    ladder = [safe * _STEP**k for k in range(-_STEPS_BELOW, 0)]
+    ladder += [
+        min(WIDEST, safe * _STEP**k)
+        for k in range(math.ceil(max(0.0, math.log(WIDEST / safe) / math.log(_STEP))) + 1)
+    ]
+    low, high = 0, len(ladder) - 1
+    first = _STEPS_BELOW  # where it should hold already
+    while low < high:
+        middle = first if low < first <= high else (low + high + 1) // 2
+        first = -1
+        if holds(ladder[middle]):
+            low = middle
+        else:
+            high = middle - 1
+    return ladder[low]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +173,7 @@ class Cubic:
     second: Floats
     third: Floats
     margin_squares: Floats
+    mean: Floats
 
     @classmethod
     def of(cls, moments: Moments, loss: Loss) -> Cubic:
@@ -126,38 +182,122 @@ class Cubic:
         a += [0.0] * (4 - len(a))
         one, two, three = (_full(moments, degree) for degree in (1, 2, 3))
         ridge = loss.l2 * loss.prior_std**2 * np.eye(moments.features)
-        return cls(a[0], a[1] * one, 2 * a[2] * two + ridge, 6 * a[3] * three, two)
+        return cls(a[0], a[1] * one, 2 * a[2] * two + ridge, 6 * a[3] * three, two, one)
 
     def rms_margin(self, point: Floats) -> float:
         """Root mean square of the margins."""
         return math.sqrt(max(0.0, float(point @ self.margin_squares @ point)))
 
-    def lowest(self, reach: float, known: Floats) -> tuple[float, Floats]:
-        """Descend from several starts, `known` among them; gives the lowest point found."""
-        found = ordered(lambda start: self._descend(start, reach), self._starts(reach, known))
+    def mean_margin(self, point: Floats) -> float:
+        """Mean of the margins."""
+        return float(self.mean @ point)
+
+    def lowest(self, reach: float) -> tuple[float, Floats]:
+        """Search the lowest point of the box [-reach, reach]^n."""
+        found = ordered(lambda start: self._descend(start, reach), self._starts(reach))
         return min(found, key=lambda pair: pair[0])
 
-    def _starts(self, reach: float, known: Floats) -> Iterator[Floats]:
+    def _starts(self, reach: float) -> Iterator[Floats]:
         size = len(self.first)
         rng = np.random.default_rng(0)
-        yield known
         yield np.zeros(size)
         # all margins as wrong, or as right, as the first moment can make them
         yield reach * np.sign(self.first)
         yield -reach * np.sign(self.first)
-        for _ in range(max(1, min(8, 2 * 10**7 // size**3))):
-            yield rng.uniform(-reach, reach, size)
-            yield rng.choice([-reach, reach], size)
+        yield rng.choice([-reach, reach], size)
+        for _ in range(min(8, 4 * 10**6 // size**3)):
+            yield rng.choice([-reach, 0, reach], size)
 
     def _descend(self, start: Floats, reach: float) -> tuple[float, Floats]:
-        from qcompile.descent_kernel import descend
+        from qcompile.descent_kernel import search
 
         point = np.array(start)
         bend = self.third @ point
         curves = self.second + bend
         slope = self.first + self.second @ point + bend @ point / 2
         energy = self.constant + point @ (self.first + self.second @ point / 2 + bend @ point / 6)
-        return float(energy + descend(point, slope, curves, self.third, reach, _SWEEPS)), point
+        kicks = min(60, 4 * 10**7 // len(point) ** 3)
+        change = search(point, slope, curves, self.third, reach, _SWEEPS, kicks, len(point))
+        return float(energy + change), point
+
+
+@dataclass(frozen=True, eq=False)
+class _Polynomial:
+    """The objective for any order, term by term: slower than `Cubic`, for few features."""
+
+    constant: float
+    indices: tuple[NDArray[np.int32], ...]
+    values: tuple[Floats, ...]
+    mean: Floats
+    margin_squares: Floats
+
+    @classmethod
+    def of(cls, moments: Moments, loss: Loss) -> _Polynomial:
+        indices, values = [], []
+        for j, a in enumerate(loss.coefficients[1:], 1):
+            members = multisets.enumerate_multisets(moments.features, j)
+            scale = a * loss.prior_std**j / moments.count
+            orderings = multisets.orderings(moments.features, j)
+            tensor = moments.tensors[j, 0] * orderings * scale
+            if j == 2:
+                tensor[members[:, 0] == members[:, 1]] += loss.l2 * loss.prior_std**2 / 2
+            indices.append(members)
+            values.append(tensor)
+        mean, squares = _full(moments, 1), _full(moments, 2)
+        return cls(loss.coefficients[0], tuple(indices), tuple(values), mean, squares)
+
+    def rms_margin(self, point: Floats) -> float:
+        return math.sqrt(max(0.0, float(point @ self.margin_squares @ point)))
+
+    def mean_margin(self, point: Floats) -> float:
+        return float(self.mean @ point)
+
+    def values_at(self, points: Floats) -> Floats:
+        """Evaluate at several points, one a row."""
+        from qcompile.expand_kernel import add_energies
+
+        columns = np.ascontiguousarray(points.T)
+        energies = np.full(len(points), self.constant)
+        for rows, values in zip(self.indices, self.values, strict=True):
+            add_energies(columns, rows, values, energies)
+        return energies
+
+    def lowest(self, reach: float) -> tuple[float, Floats]:
+        size = len(self.mean)
+        rng = np.random.default_rng(0)
+        starts = [np.zeros(size), reach * np.sign(self.mean), -reach * np.sign(self.mean)]
+        starts += [rng.choice([-reach, 0, reach], size) for _ in range(9)]
+        found = ordered(lambda start: self._descend(start, reach), starts)
+        return min(found, key=lambda pair: pair[0])
+
+    def _descend(self, start: Floats, reach: float) -> tuple[float, Floats]:
+        """Descend, then move some weights to corners and descend again, keeping what is lower."""
+        rng = np.random.default_rng(len(start))
+        point, lowest = self._settle(start, reach)
+        for _ in range(max(2, _KICKED_TERMS // sum(map(len, self.values)))):
+            kicked = point.copy()
+            chosen = rng.choice(len(point), 1 + len(point) // 4, replace=False)
+            kicked[chosen] = rng.choice([-reach, reach], len(chosen))
+            tried, value = self._settle(kicked, reach)
+            if value < lowest:
+                point, lowest = tried, value
+        return lowest, point
+
+    def _settle(self, start: Floats, reach: float) -> tuple[Floats, float]:
+        """Try nine levels of one weight after the other until none is better."""
+        levels = np.linspace(-reach, reach, 9)
+        point, lowest = start, float(self.values_at(start[None])[0])
+        improved = True
+        while improved:
+            improved = False
+            for a in range(len(point)):
+                tries = np.repeat(point[None], len(levels), axis=0)
+                tries[:, a] = levels
+                values = self.values_at(tries)
+                if values.min() < lowest - 1e-12 * (1 + abs(lowest)):
+                    lowest, improved = float(values.min()), True
+                    point = tries[int(values.argmin())]
+        return point, lowest
 
 
 def _full(moments: Moments, degree: int) -> Floats:

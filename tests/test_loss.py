@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import integrate
 from scipy.special import gamma
@@ -116,9 +116,14 @@ def test_no_even_loss_fits_better(order: int, omega: float) -> None:
         assert left + right == pytest.approx(0, abs=1e-9)
 
 
-@pytest.mark.parametrize("case", ["balanced", "one feature", "all zero"])
+def test_data_without_features_cannot_be_fitted() -> None:
+    with pytest.raises(InputError, match="all features are zero"):
+        fit_loss(moments_of(from_arrays(np.zeros((2, 2)), [1, -1]), 3))
+
+
+@pytest.mark.parametrize("case", ["balanced", "one feature"])
 def test_singular_fits_are_solved_and_said(case: str) -> None:
-    x = {"balanced": [[1.0, 2], [1, 2]], "one feature": [[1.0], [1.0]], "all zero": [[0.0], [0]]}
+    x = {"balanced": [[1.0, 2], [1, 2]], "one feature": [[1.0], [1.0]]}
     data = from_arrays(np.array(x[case]), [1, -1])
     loss = fit_loss(moments_of(data, 3), range_=1.0)
     assert all(map(math.isfinite, loss.coefficients))
@@ -253,5 +258,6 @@ def test_the_cubic_is_robust_to_label_noise_as_in_figure_2() -> None:
 @settings(deadline=None, max_examples=30)
 @given(data=datasets(), order=st.sampled_from([1, 3, 5, 7]))
 def test_auto_ranges_exist_for_every_odd_order(data: Dataset, order: int) -> None:
-    loss = fit_loss(moments_of(data, order))
-    assert 0 < loss.range_ <= 2
+    moments = moments_of(data, order)
+    assume(moments.sum_of_squares > 0)
+    assert 0 < fit_loss(moments).range_ <= 2

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import dimod
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qcompile import InputError, QcompileError, Qubo, compile, load_qubo, quadratize, save_qubo
+from tests.test_quadratize import complete
+
+
+@pytest.fixture(scope="module")
+def qubo() -> Qubo:
+    return compile("breast-cancer", bits=2, features=4, scale="standard", l0=0.1).qubo
+
+
+def test_json_opens_with_dimod_and_tells_all(qubo: Qubo, tmp_path: Path) -> None:
+    path = tmp_path / "qubo.json"
+    save_qubo(qubo, path)
+    with path.open() as stream:
+        content = json.load(stream)
+    assert dimod.BinaryQuadraticModel.from_serializable(content) == qubo.to_bqm()
+    known = content["info"]["qcompile"]
+    assert (known["features"], known["bits"], known["order"]) == (4, 2, 3)
+    assert known["loss"] == list(qubo.loss.coefficients)  # type: ignore[union-attr]
+    assert known["labels"] == {"positive": 1.0, "negative": 0.0}
+    assert {"version", "zeta", "prior_std", "l2", "l0", "ancillas"} <= set(known)
+    # whoever has only this file can decode: weights from bits, ancillas from factors
+    bits = np.random.default_rng(0).integers(0, 2, qubo.logical)
+    values = dict(enumerate(bits.tolist()))
+    for index, factors in known["ancillas"]:
+        values[index] = int(np.prod([values[f] for f in factors]))
+    energy = dimod.BinaryQuadraticModel.from_serializable(content).energy(values)
+    assert energy == pytest.approx(qubo.score(bits)[0])
+
+
+@pytest.mark.parametrize("ending", ["json", "npz"])
+def test_files_come_back_whole_and_the_same(qubo: Qubo, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a.{ending}"
+    save_qubo(qubo, path)
+    back, reference = load_qubo(path)
+    assert reference is None
+    for name in ("linear", "first", "second", "quadratic"):
+        np.testing.assert_array_equal(getattr(back, name), getattr(qubo, name))
+    for name in ("factors", "terms", "on", "off"):
+        np.testing.assert_array_equal(getattr(back.ancillas, name), getattr(qubo.ancillas, name))
+    assert (back.offset, back.encoding, back.loss) == (qubo.offset, qubo.encoding, qubo.loss)
+    save_qubo(back, tmp_path / f"b.{ending}")
+    assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
+
+
+def test_truncated_and_pruned_problems_come_back(tmp_path: Path) -> None:
+    pubo = complete(6, 3)
+    made = quadratize(pubo, max_ancillas=2)
+    save_qubo(made, tmp_path / "q.json", pubo=pubo)
+    back, _ = load_qubo(tmp_path / "q.json")
+    bits = np.random.default_rng(0).integers(0, 2, (9, 6))
+    np.testing.assert_allclose(back.score(bits), pubo.energies(bits))
+    assert back.error == made.error
+    pruned = compile("breast-cancer", bits=2, features=4, scale="standard", shrink=True).qubo
+    save_qubo(pruned, tmp_path / "p.json")
+    assert load_qubo(tmp_path / "p.json")[0].encoding == pruned.encoding
+
+
+def test_dimods_binary_format(qubo: Qubo, tmp_path: Path) -> None:
+    save_qubo(qubo, tmp_path / "q.bqm")
+    with (tmp_path / "q.bqm").open("rb") as stream:
+        assert dimod.BinaryQuadraticModel.from_file(stream) == qubo.to_bqm()
+
+
+def test_lp_files_keep_every_energy(qubo: Qubo, tmp_path: Path) -> None:
+    save_qubo(qubo, tmp_path / "q.lp")
+    model = dimod.lp.load(str(tmp_path / "q.lp"))
+    for bits in np.random.default_rng(0).integers(0, 2, (10, qubo.logical)):
+        full = qubo.complete(bits)[0]
+        sample = {f"x{i}": int(v) for i, v in enumerate(full)} | {"one": 1}
+        assert model.objective.energy(sample) == pytest.approx(qubo.energies(full)[0], abs=1e-12)
+
+
+@pytest.mark.parametrize("ending", ["coo", "qubo"])
+def test_formats_without_an_offset_refuse_or_are_told_to_drop_it(
+    qubo: Qubo, tmp_path: Path, ending: str
+) -> None:
+    path = tmp_path / f"q.{ending}"
+    with pytest.raises(InputError, match="no place for the offset"):
+        save_qubo(qubo, path)
+    assert not path.exists()
+    save_qubo(qubo, path, drop_offset=True)
+    entries = [line.split() for line in path.read_text().splitlines() if line[0].isdigit()]
+    bqm = qubo.to_bqm()
+    bqm.offset = 0
+    back = dimod.BinaryQuadraticModel(dimod.BINARY)
+    back.add_variables_from_array = None
+    for v in range(qubo.variables):
+        back.add_linear(v, 0.0)
+    for i, j, value in entries:
+        if i == j:
+            back.add_linear(int(i), float(value))
+        else:
+            back.add_quadratic(int(i), int(j), float(value))
+    assert back == bqm
+    if ending == "coo":
+        from dimod.serialization import coo
+
+        with path.open() as stream:
+            assert coo.load(stream).num_interactions == bqm.num_interactions
+
+
+def test_unknown_endings_are_refused(qubo: Qubo, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"\.json, \.npz"):
+        save_qubo(qubo, tmp_path / "q.xyz")
+
+
+@pytest.mark.parametrize("ending", ["json", "npz"])
+@settings(deadline=None, max_examples=120)
+@given(data=st.data())
+def test_damaged_files_never_crash(
+    ending: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("damaged")
+    path = folder / f"q.{ending}"
+    save_qubo(quadratize(complete(4, 3)), path)
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 3))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    if data.draw(st.booleans()):
+        content = content[: data.draw(st.integers(0, len(content)))]
+    path.write_bytes(bytes(content))
+    try:
+        load_qubo(path)
+    except QcompileError as error:
+        assert "\n" not in str(error)
+
+
+def test_other_bqm_files_are_told_apart(tmp_path: Path) -> None:
+    plain = dimod.BinaryQuadraticModel({0: 1.0}, {}, 0.0, "BINARY")
+    (tmp_path / "plain.json").write_bytes(orjson.dumps(plain.to_serializable()))
+    with pytest.raises(QcompileError, match="not written by qcompile"):
+        load_qubo(tmp_path / "plain.json")
+
+
+def test_the_bytes_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
+    found = set()
+    for seed in ("1", "2"):
+        path = tmp_path / "qubo.json"
+        path.unlink(missing_ok=True)
+        subprocess.run(
+            [sys.executable, "-m", "qcompile", "compile", "breast-cancer", "--features=6",
+             "--bits=1", "--order=4", "--emit", str(path)],
+            check=True, capture_output=True, env={"PYTHONHASHSEED": seed, "PATH": ""},
+        )  # fmt: skip
+        found.add(path.read_bytes())
+    assert len(found) == 1
