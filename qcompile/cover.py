@@ -61,7 +61,9 @@ def cover_triples(
         raise InputError(f"cover {method!r}; expected one of {', '.join(METHODS)}")
     if not len(triples):
         return PairCover(np.empty((0, 2), dtype=np.int32), method, True, 0)
-    used = np.flatnonzero(np.bincount(triples.ravel(), minlength=variables))
+    used = np.arange(variables)
+    if len(triples) < comb(variables, 3):
+        used = np.flatnonzero(np.bincount(triples.ravel(), minlength=variables))
     complete = len(triples) == comb(len(used), 3)
     if method == "halves" or (method == "auto" and complete):
         if complete:

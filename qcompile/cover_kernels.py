@@ -6,39 +6,52 @@ from numpy.typing import NDArray
 from qcompile.jit import jit
 from qcompile.random_kernel import generator, uniform
 
-__all__ = ["count_routes", "cut", "fill_routes", "improve", "incidence", "shrink"]
+__all__ = [
+    "cut",
+    "fill_complete",
+    "fill_routes",
+    "improve",
+    "incidence",
+    "route",
+    "route_complete",
+    "shrink",
+]
 
 
 @jit
-def _route(ids: NDArray[np.int32], i: int, j: int, k: int) -> tuple[int, int, int]:
-    """Give (pair, how its factors lie: 0 before, 1 between, 2 after, third variable).
-
-    Where several pairs of the cover serve, they take turns.
-    """
-    one, two, three = ids[i, j], ids[i, k], ids[j, k]
-    choices = int(one >= 0) + int(two >= 0) + int(three >= 0)
-    turn = (i + j + k) % choices
-    if one >= 0:
-        if turn == 0:
-            return one, 2, k
-        turn -= 1
-    if two >= 0 and turn == 0:
-        return two, 1, j
-    return three, 0, i
-
-
-@jit
-def count_routes(
+def route(
     triples: NDArray[np.int32],
     values: NDArray[np.float64],
     ids: NDArray[np.int32],
+    routes: NDArray[np.int32],
     counts: NDArray[np.int64],
+    below: NDArray[np.int64],
     gains: NDArray[np.float64],
 ) -> None:
-    """Count the triples that each pair carries; sum up their positive and negative values."""
+    """Send each triple over a pair of the cover; where several serve, they take turns.
+
+    A route is four times the pair's number, plus 0, 1 or 2 where the third variable lies before,
+    between or behind the pair's. `counts`, `below` and `gains` sum up the triples of each pair,
+    those whose third variable lies before its first and its second one, and their positive and
+    negative values.
+    """
     for t in range(len(triples)):
-        pair, _, _ = _route(ids, triples[t, 0], triples[t, 1], triples[t, 2])
+        i, j, k = triples[t, 0], triples[t, 1], triples[t, 2]
+        one, two, three = ids[i, j], ids[i, k], ids[j, k]
+        choices = int(one >= 0) + int(two >= 0) + int(three >= 0)
+        turn = 0 if choices == 1 else (i + j + k) % choices
+        if one >= 0 and turn == 0:
+            pair, place = one, 2
+        elif two >= 0 and turn == int(one >= 0):
+            pair, place = two, 1
+        else:
+            pair, place = three, 0
+        routes[t] = (pair << 2) | place
         counts[pair] += 1
+        if place < 2:
+            below[pair, 1] += 1
+            if place == 0:
+                below[pair, 0] += 1
         if values[t] > 0:
             gains[pair, 0] += values[t]
         else:
@@ -49,8 +62,9 @@ def count_routes(
 def fill_routes(
     triples: NDArray[np.int32],
     values: NDArray[np.float64],
-    ids: NDArray[np.int32],
+    routes: NDArray[np.int32],
     starts: NDArray[np.int64],
+    below: NDArray[np.int64],
     factors: NDArray[np.int32],
     gates: NDArray[np.float64],
     variables: int,
@@ -64,18 +78,14 @@ def fill_routes(
     lies before, between or behind the factors, which leaves a gap for each of them.
     """
     pairs = len(factors)
-    written = np.zeros(pairs, dtype=np.int64)
-    below = np.zeros((pairs, 2), dtype=np.int64)
+    written = starts[:pairs].copy()
     for t in range(len(triples)):
-        pair, place, other = _route(ids, triples[t, 0], triples[t, 1], triples[t, 2])
-        at = starts[pair] + written[pair] + place
+        pair = routes[t] >> 2
+        place = routes[t] & 3
+        at = written[pair] + place
         written[pair] += 1
-        others[at] = other
+        others[at] = triples[t, place]
         couplings[at] = values[t]
-        if place < 1:
-            below[pair, 0] += 1
-        if place < 2:
-            below[pair, 1] += 1
     for pair in range(pairs):
         for side in range(2):
             at = starts[pair] + below[pair, side] + side
@@ -309,3 +319,79 @@ def shrink(
                     if kept[triple_pairs[t, c]]:
                         load[triple_pairs[t, c]] += sizes[t]
     return kept
+
+
+@jit
+def _position(lines: NDArray[np.int64], a: int, b: int, k: int) -> int:
+    """Place of the triple of a < b and k in the lexicographic list of all triples."""
+    if k > b:
+        return int(lines[a, b]) + k
+    if k > a:
+        return int(lines[a, k]) + b
+    return int(lines[k, a]) + b
+
+
+@jit
+def _serves(a: int, b: int, k: int) -> bool:
+    """Whether the pair a < b carries its triple with k in a complete cubic on two halves.
+
+    A variable of the other half leaves no choice; in the same half the three pairs take turns.
+    """
+    if (a + k) % 2 == 1:
+        return True
+    place = 2 if k < a else (1 if k < b else 0)
+    return (a + b + k) % 3 == place
+
+
+@jit
+def route_complete(
+    values: NDArray[np.float64],
+    lines: NDArray[np.int64],
+    factors: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    gains: NDArray[np.float64],
+) -> None:
+    """Do as `route` for a complete cubic on interleaved halves, pair by pair.
+
+    ``lines[i, j] + k`` is the place of the triple i < j < k.
+    """
+    variables = len(lines)
+    for pair in range(len(factors)):
+        a, b = factors[pair, 0], factors[pair, 1]
+        taken, plus, minus = 0, 0.0, 0.0
+        for k in range(variables):
+            if k not in (a, b) and _serves(a, b, k):
+                value = values[_position(lines, a, b, k)]
+                taken += 1
+                plus += max(value, 0.0)
+                minus -= min(value, 0.0)
+        counts[pair] = taken
+        gains[pair, 0], gains[pair, 1] = plus, minus
+
+
+@jit
+def fill_complete(
+    values: NDArray[np.float64],
+    lines: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    factors: NDArray[np.int32],
+    gates: NDArray[np.float64],
+    others: NDArray[np.int32],
+    own: NDArray[np.int32],
+    couplings: NDArray[np.float64],
+) -> None:
+    """Do as `fill_routes` for a complete cubic on interleaved halves, pair by pair."""
+    variables = len(lines)
+    for pair in range(len(factors)):
+        a, b = factors[pair, 0], factors[pair, 1]
+        at = starts[pair]
+        for k in range(variables):
+            if k in (a, b):
+                couplings[at] = gates[pair]
+            elif _serves(a, b, k):
+                couplings[at] = values[_position(lines, a, b, k)]
+            else:
+                continue
+            others[at] = k
+            own[at] = variables + pair
+            at += 1

@@ -18,7 +18,9 @@ The way back is `Qubo.restrict`, which drops the ancillas and counts the wrong o
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,39 +98,82 @@ def _no_pairs() -> PairCover:
 
 def _cubic(pubo: Pubo, cover: PairCover, strength: float) -> Qubo:
     """Carry every triple over one pair; arrays from beginning to end."""
-    from qcompile.cover_kernels import count_routes, fill_routes
-
-    size = pubo.variables
-    triples, values = _degree(pubo, 3)
-    number = len(cover)
+    size, number = pubo.variables, len(cover)
     memory.require(
-        4 * size * size + 32 * (len(triples) + 2 * number),
-        f"a QUBO of {size + number:,} variables and {len(triples) + 2 * number:,} pairs",
+        4 * size * size + 32 * (sum(pubo.terms[2:3]) + 2 * number),
+        f"a QUBO of {size + number:,} variables and {sum(pubo.terms[1:3]) + 2 * number:,} pairs",
         "use fewer --bits or --features",
     )
-    ids = np.full((size, size), -1, dtype=np.int32)
-    ids[cover.pairs[:, 0], cover.pairs[:, 1]] = np.arange(number)
-    counts, gains = np.zeros(number, dtype=np.int64), np.zeros((number, 2))
-    count_routes(triples, values, ids, counts, gains)
-    on, off = _gate(gains, strength)
+    routes = _Routes.of(pubo, cover)
+    on, off = _gate(routes.gains, strength)
     merged = _merge_pairs(pubo, cover.pairs, on)
     # the pairs of bits come first, then those of each ancilla in turn
-    starts = len(merged[0]) + np.concatenate([[0], np.cumsum(counts + 2)])
+    starts = len(merged[0]) + np.concatenate([[0], np.cumsum(routes.counts + 2)])
     first, second = np.empty((2, starts[-1]), dtype=np.int32)
     quadratic = np.empty(starts[-1])
     for whole, part in zip((first, second, quadratic), merged, strict=True):
         whole[: starts[0]] = part
-    fill_routes(
-        triples, values, ids, starts, cover.pairs, -(on + off), size, first, second, quadratic
-    )
+    routes.fill(starts, -(on + off), first, second, quadratic)
     linear = np.zeros(size + number)
     singles, single_values = _degree(pubo, 1)
     linear[singles[:, 0]] = single_values
     linear[size:] = on + 2 * off
     table = Ancillas(
-        frozen(cover.pairs, np.int32), frozen(counts, np.int64), frozen(on), frozen(off)
+        frozen(cover.pairs, np.int32), frozen(routes.counts, np.int64), frozen(on), frozen(off)
     )
     return _qubo(pubo, linear, first, second, quadratic, table, cover, strength)
+
+
+@dataclass(frozen=True, eq=False)
+class _Routes:
+    """Which pair carries which triple: counts and sums of each, and how to write them down."""
+
+    counts: NDArray[np.int64]
+    gains: Floats
+    fill: Callable[..., None]
+
+    @classmethod
+    def of(cls, pubo: Pubo, cover: PairCover) -> _Routes:
+        size, number = pubo.variables, len(cover)
+        triples, values = _degree(pubo, 3)
+        counts, gains = np.zeros(number, dtype=np.int64), np.zeros((number, 2))
+        if number and cover.optimal and len(triples) == math.comb(size, 3):
+            return cls._complete(values, size, cover.pairs, counts, gains)
+        from qcompile.cover_kernels import fill_routes, route
+
+        ids = np.full((size, size), -1, dtype=np.int32)
+        ids[cover.pairs[:, 0], cover.pairs[:, 1]] = np.arange(number)
+        routes, below = np.empty(len(triples), dtype=np.int32), np.zeros((number, 2), np.int64)
+        route(triples, values, ids, routes, counts, below, gains)
+
+        def fill(starts: NDArray[np.int64], gates: Floats, *arrays: NDArray[Any]) -> None:
+            fill_routes(triples, values, routes, starts, below, cover.pairs, gates, size, *arrays)
+
+        return cls(counts, gains, fill)
+
+    @classmethod
+    def _complete(
+        cls,
+        values: Floats,
+        size: int,
+        pairs: NDArray[np.int32],
+        counts: NDArray[np.int64],
+        gains: Floats,
+    ) -> _Routes:
+        """Take the short way for a complete cubic on halves: every triple's place is known."""
+        from qcompile.cover_kernels import fill_complete, route_complete
+
+        row = np.arange(size, dtype=np.int64)
+        before = math.comb(size, 3) - (size - row) * (size - row - 1) * (size - row - 2) // 6
+        gap = row[None, :] - row[:, None] - 1  # bits between i and j
+        skipped = gap * (size - 1) - gap * (row[:, None] + row[None, :]) // 2
+        lines = before[:, None] + skipped - row[None, :] - 1
+        route_complete(values, lines, pairs, counts, gains)
+
+        def fill(starts: NDArray[np.int64], gates: Floats, *arrays: NDArray[Any]) -> None:
+            fill_complete(values, lines, starts, pairs, gates, *arrays)
+
+        return cls(counts, gains, fill)
 
 
 def _merge_pairs(

@@ -10,7 +10,10 @@ finds in the box [-zeta, zeta]^n keeps
 - the mean margin at 0 or above, as a classifier that has learnt something must,
 - the root mean square margin within 0.8 of the turn, and
 - at most a fifth of the margins wrong and past the turn, whatever their distribution (Cantelli's
-  inequality from mean and variance; mostly it is a few percent).
+  inequality from mean and variance; mostly it is a few percent),
+
+and for which no valley on the wrong side (mean margin below 0) is half as deep as that point is
+below w = 0: a coarse grid of weights may miss the lowest point but not by that much.
 
 The search is by descent from several starts with many kicks, at O(n³) a sweep for cubics; the
 examples are not looked at. It is a search, no proof: `warnings_for` looks at a classifier itself.
@@ -50,6 +53,9 @@ class _Objective(Protocol):
     def lowest(self, reach: float) -> tuple[float, Floats]:
         """Search the lowest point of the box [-reach, reach]^n."""
 
+    def lowest_wrong(self, reach: float) -> float:
+        """Descend from corners where margins are wrong; infinite if all end on the right side."""
+
     def mean_margin(self, point: Floats) -> float:
         """Mean margin at a point."""
 
@@ -67,8 +73,8 @@ def choose_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
         # the linear objective may fall from a_0 to 0, not further
         falls = loss.coefficients[0] / steepest if steepest else WIDEST
         return replace(loss, range_=min(WIDEST, falls) if falls > 0 else WIDEST)
-    if math.isinf(loss.turn):
-        return replace(loss, range_=WIDEST)
+    if math.isinf(loss.turn) or not loss.turn:
+        return replace(loss, range_=WIDEST if loss.turn else 1.0)
     safe = _safe_range(moments, loss)
     objective = _objective(moments, loss)
     if objective is None:
@@ -145,7 +151,9 @@ def _search(objective: _Objective, loss: Loss, safe: float) -> float:
         if energy < floor or mean < 0 or rms > _LARGEST_RMS * loss.turn:
             return False
         variance = max(0.0, rms**2 - mean**2)
-        return variance <= _MOST_BEYOND * (variance + (mean + loss.turn) ** 2)
+        if variance > _MOST_BEYOND * (variance + (mean + loss.turn) ** 2):
+            return False
+        return objective.lowest_wrong(reach) >= (energy + loss.coefficients[0]) / 2
 
     ladder = [safe * _STEP**k for k in range(-_STEPS_BELOW, 0)]
     ladder += [
@@ -197,6 +205,14 @@ class Cubic:
         found = ordered(lambda start: self._descend(start, reach), self._starts(reach))
         return min(found, key=lambda pair: pair[0])
 
+    def lowest_wrong(self, reach: float) -> float:
+        """Descend from corners where margins are wrong; infinite if all end on the right side."""
+        rng = np.random.default_rng(0)
+        worst = reach * np.sign(self.first)
+        starts = [worst] + [worst * (rng.random(len(worst)) < 0.8) for _ in range(3)]
+        found = list(ordered(lambda start: self._descend(start, reach, kicks=0), starts))
+        return min((e for e, point in found if self.mean_margin(point) < 0), default=math.inf)
+
     def _starts(self, reach: float) -> Iterator[Floats]:
         size = len(self.first)
         rng = np.random.default_rng(0)
@@ -208,7 +224,9 @@ class Cubic:
         for _ in range(min(8, 4 * 10**6 // size**3)):
             yield rng.choice([-reach, 0, reach], size)
 
-    def _descend(self, start: Floats, reach: float) -> tuple[float, Floats]:
+    def _descend(
+        self, start: Floats, reach: float, kicks: int | None = None
+    ) -> tuple[float, Floats]:
         from qcompile.descent_kernel import search
 
         point = np.array(start)
@@ -216,7 +234,8 @@ class Cubic:
         curves = self.second + bend
         slope = self.first + self.second @ point + bend @ point / 2
         energy = self.constant + point @ (self.first + self.second @ point / 2 + bend @ point / 6)
-        kicks = min(60, 4 * 10**7 // len(point) ** 3)
+        if kicks is None:
+            kicks = min(60, 4 * 10**7 // len(point) ** 3)
         change = search(point, slope, curves, self.third, reach, _SWEEPS, kicks, len(point))
         return float(energy + change), point
 
@@ -274,7 +293,7 @@ class _Polynomial:
         """Descend, then move some weights to corners and descend again, keeping what is lower."""
         rng = np.random.default_rng(len(start))
         point, lowest = self._settle(start, reach)
-        for _ in range(max(2, _KICKED_TERMS // sum(map(len, self.values)))):
+        for _ in range(min(20, max(2, _KICKED_TERMS // sum(map(len, self.values))))):
             kicked = point.copy()
             chosen = rng.choice(len(point), 1 + len(point) // 4, replace=False)
             kicked[chosen] = rng.choice([-reach, reach], len(chosen))
@@ -282,6 +301,13 @@ class _Polynomial:
             if value < lowest:
                 point, lowest = tried, value
         return lowest, point
+
+    def lowest_wrong(self, reach: float) -> float:
+        rng = np.random.default_rng(0)
+        worst = -reach * np.sign(self.mean)
+        starts = [worst] + [worst * (rng.random(len(worst)) < 0.8) for _ in range(3)]
+        found = [self._settle(start, reach) for start in starts]
+        return min((e for point, e in found if self.mean_margin(point) < 0), default=math.inf)
 
     def _settle(self, start: Floats, reach: float) -> tuple[Floats, float]:
         """Try nine levels of one weight after the other until none is better."""
