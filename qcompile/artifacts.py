@@ -42,6 +42,17 @@ def frozen(array: ArrayLike, dtype: Any = np.float64) -> NDArray[Any]:
     return view
 
 
+def extent(values: Floats) -> tuple[float, float]:
+    """Give the smallest size that is not 0 and the largest, piece by piece to spare memory."""
+    smallest, largest = math.inf, 0.0
+    flat = values.reshape(-1)
+    for start in range(0, flat.size, 1 << 18):
+        sizes = np.abs(flat[start : start + (1 << 18)])
+        largest = max(largest, float(sizes.max(initial=0.0)))
+        smallest = min(smallest, float(sizes[sizes > 0].min(initial=math.inf)))
+    return smallest, largest
+
+
 def sum_by(groups: NDArray[np.integer], values: Floats, number: int) -> Floats:
     """Add up the values of each group 0..number-1."""
     return np.asarray(np.bincount(groups, values, minlength=number), dtype=np.float64)

@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qcompile import memory, named_sets
-from qcompile.artifacts import SCALINGS, Dataset, Floats, Matrix, Preparation, frozen, sum_by
+from qcompile.artifacts import (
+    SCALINGS,
+    Dataset,
+    Floats,
+    Matrix,
+    Preparation,
+    extent,
+    frozen,
+    sum_by,
+)
 from qcompile.errors import InputError
 from qcompile.svmlight import Piece, Progress, SvmlightReader, shortest
 
@@ -79,6 +88,7 @@ def read(
     base = _index_base(pieces) if index_base is None else index_base
     x = _matrix(pieces, reader.name, base=base, num_features=num_features)
     labels = np.concatenate([piece.labels for piece in pieces])
+    del pieces, piece  # their memory is needed twice otherwise
     about = _about(reader, len(labels), base)
     return from_arrays(x, labels, positive=positive, source=about, name=reader.name)
 
@@ -241,11 +251,11 @@ def from_arrays(
 
 def _check_sizes(values: Floats, name: str) -> None:
     """Refuse numbers whose squares would be lost: nothing useful can be computed from them."""
-    sizes = np.abs(values)
-    wrong = sizes[((sizes > 0) & (sizes < _SMALLEST)) | (sizes > _LARGEST)]
-    if wrong.size:
+    smallest, largest = extent(values)
+    if smallest < _SMALLEST or largest > _LARGEST:
+        wrong = smallest if smallest < _SMALLEST else largest
         raise InputError(
-            f"{name}: a value of size {wrong[0]:.3g}; expected 0 or sizes from {_SMALLEST:g} to "
+            f"{name}: a value of size {wrong:.3g}; expected 0 or sizes from {_SMALLEST:g} to "
             f"{_LARGEST:g}: bring the features to scale"
         )
 

@@ -66,7 +66,7 @@ def discretize(
         if encoding.offsets.any():
             constant += _shift(tensors, encoding.offsets)
         terms = [_terms(encoding, j, joined, tensors, threshold) for j in range(1, degree + 1)]
-    if not all(np.isfinite(coefficients).all() for _, coefficients, _ in terms):
+    if not all(np.isfinite(coefficients.sum()) for _, coefficients, _ in terms):
         raise InputError(
             f"coefficients overflow with weights up to {loss.zeta:g}: use a smaller --range or "
             "--prior-std, or scale the features"
@@ -208,7 +208,7 @@ def _terms(
         return frozen(np.empty((0, degree)), np.int32), frozen(np.empty(0)), (0.0, 0.0)
     ranges = list(pairwise(_first_bits(variables, degree)))
     task = _Expansion(variables, degree, joined, places, values, threshold)
-    sizes = [comb(variables - a, degree) - comb(variables - b, degree) for a, b in ranges]
+    sizes = [task.most(bounds) for bounds in ranges]
     if threshold or not all(map(np.all, tensors[degree - 1 :])):  # perhaps not all terms are there
         sizes = list(ordered(task.count, ranges))
     indices, coefficients, dropped = _fill(task, ranges, sizes)
@@ -246,6 +246,11 @@ class _Expansion:
     values: Floats
     threshold: float
 
+    def most(self, bounds: tuple[int, int]) -> int:
+        """Terms with their first bit within bounds, if all are there."""
+        first, last = (comb(self.variables - b, self.degree) for b in bounds)
+        return first - last
+
     def count(self, bounds: tuple[int, int]) -> int:
         none, nothing = np.empty((0, self.degree), dtype=np.int32), np.empty(0)
         return self._run(bounds, none, nothing, fill=False)[0]
@@ -263,9 +268,16 @@ class _Expansion:
         *,
         fill: bool,
     ) -> tuple[int, Floats]:
-        from qcompile.expand_kernel import expand
+        from qcompile.expand_kernel import expand, expand_all_triples
 
         dropped = np.zeros(2)
+        top = self.degree == 3 and len(self.places) == 1 and not self.threshold
+        if fill and top and len(coefficients) == self.most(bounds):
+            kept = expand_all_triples(
+                *bounds, self.variables, self.tensors, self.places[0], self.values[0],
+                indices, coefficients,
+            )  # fmt: skip
+            return kept, dropped
         kept = expand(
             *bounds, self.variables, self.degree, self.tensors, self.places, self.values,
             self.threshold, fill, indices, coefficients, dropped,

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from qcompile.jit import jit
 
-__all__ = ["add_energies", "expand"]
+__all__ = ["add_energies", "expand", "expand_all_triples"]
 
 
 @jit
@@ -95,3 +95,40 @@ def add_energies(
                 product[s] *= columns[row, s]
         for s in range(lanes):
             energies[s] += product[s]
+
+
+@jit
+def expand_all_triples(
+    first: int,
+    last: int,
+    variables: int,
+    tensors: NDArray[np.float64],
+    places: NDArray[np.int64],
+    values: NDArray[np.float64],
+    indices: NDArray[np.int32],
+    coefficients: NDArray[np.float64],
+) -> int:
+    """Do as `expand` for the top degree of a complete cubic; gives the number of terms not zero.
+
+    Every term's place in the output is known beforehand, so that the tensor can be walked in tiles:
+    neighbours in it, which are far apart in the output, are used while they are in the cache.
+    """
+    tile = 8
+    kept = 0
+    start = variables - first
+    base = start * (start - 1) * (start - 2) // 6
+    for i0 in range(first, last, tile):
+        for j0 in range(i0 + 1, variables - 1, tile):
+            for k in range(j0 + 1, variables):
+                for i in range(i0, min(i0 + tile, last)):
+                    rest = variables - i
+                    before = base - rest * (rest - 1) * (rest - 2) // 6
+                    for j in range(max(j0, i + 1), min(j0 + tile, k)):
+                        gap = j - i - 1
+                        at = before + gap * (variables - 1) - gap * (i + j) // 2 + k - j - 1
+                        factor = values[0, i] * values[1, j] * values[2, k]
+                        value = tensors[places[0, i] + places[1, j] + places[2, k]] * factor
+                        indices[at, 0], indices[at, 1], indices[at, 2] = i, j, k
+                        coefficients[at] = value
+                        kept += value != 0.0
+    return kept

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from qcompile import memory, multisets, product_sums
-from qcompile.artifacts import Dataset, Floats, Matrix, Moments, frozen, row_norms
+from qcompile.artifacts import Dataset, Floats, Matrix, Moments, extent, frozen, row_norms
 from qcompile.data import RowStream
 from qcompile.errors import InputError
 
@@ -59,13 +59,11 @@ def moments_of(
 
 def _check_sizes(x: Matrix) -> None:
     """Refuse numbers whose powers would overflow or vanish."""
-    sizes = np.abs(x.data if hasattr(x, "indptr") else x)
-    largest = float(sizes.max(initial=0.0))
-    if largest > _LARGEST or bool(((sizes > 0) & (sizes < 1 / _LARGEST)).any()):
+    smallest, largest = extent(x.data if hasattr(x, "indptr") else x)
+    if largest > _LARGEST or smallest < 1 / _LARGEST:
         raise InputError(
-            f"features with values up to {largest:.3g} and down to "
-            f"{float(sizes[sizes > 0].min()):.3g}; expected sizes from {1 / _LARGEST:g} to "
-            f"{_LARGEST:g}: use --scale max-abs or standard"
+            f"features with values from {smallest:.3g} to {largest:.3g}; expected sizes from "
+            f"{1 / _LARGEST:g} to {_LARGEST:g}: use --scale max-abs or standard"
         )
 
 

@@ -100,11 +100,11 @@ def _given_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
     objective = _objective(moments, loss)
     if objective is None:
         return loss
-    energy, point = objective.lowest(value)
-    if energy < 0 or objective.mean_margin(point) < 0:
+    wrong = objective.lowest_wrong(value)
+    if wrong < 0:  # no risk is: that is worth a word, whatever else the box holds
         note = (
-            f"with range {value:.3g} the lowest objective found is {energy:.3g}, at a mean margin "
-            f"of {objective.mean_margin(point):.3g}: wrong margins are rewarded; use --range auto"
+            f"with range {value:.3g} the objective falls to {wrong:.3g} where the mean margin is "
+            "negative: very wrong margins are rewarded; use --range auto"
         )
         return replace(loss, notes=(*loss.notes, note))
     return loss
