@@ -137,7 +137,7 @@ class _Routes:
         size, number = pubo.variables, len(cover)
         triples, values = _degree(pubo, 3)
         counts, gains = np.zeros(number, dtype=np.int64), np.zeros((number, 2))
-        if number and cover.optimal and len(triples) == math.comb(size, 3):
+        if number and cover.method == "halves" and len(triples) == math.comb(size, 3):
             return cls._complete(values, size, cover.pairs, counts, gains)
         from qcompile.cover_kernels import fill_routes, route
 

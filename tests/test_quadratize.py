@@ -256,3 +256,14 @@ def test_real_one_hot_data(real_data: object) -> None:
     assert len(adult.ancillas) <= 2023
     mushrooms = compile(folder / "mushrooms.svm.xz", bits=1, range_=1.0).qubo
     assert len(mushrooms.ancillas) <= 1158
+
+
+@pytest.mark.parametrize("cover", ["auto", "halves", "greedy", "exact", "dimod"])
+@pytest.mark.parametrize("variables", [4, 5, 6])
+def test_complete_cubics_are_kept_by_every_cover(cover: str, variables: int) -> None:
+    """Halves have a short way of their own; other covers of the same size must not take it."""
+    for seed in range(4):
+        pubo = complete(variables, 3, seed)
+        expected = pubo.energies(judge.all_assignments(variables))
+        found = minimum_over_ancillas(quadratize(pubo, cover=cover))
+        np.testing.assert_allclose(found, expected, atol=1e-9)
