@@ -62,23 +62,30 @@ def _descend(
     thirds: NDArray[np.float64],
     box: float,
     sweeps: int,
+    state: NDArray[np.uint64],
 ) -> float:
     """Move `point` inside [-box, box]^n until no coordinate can be improved; give the change.
+
+    Each sweep takes the coordinates in a random order: which valley is found depends on it.
 
     `slope`, `curves` and `thirds` are the first, second and (constant) third derivatives at
     `point`; the first two are kept up to date, an accepted move costs n² operations.
     """
     size = len(point)
     total = 0.0
+    order = np.arange(size)
     for _ in range(sweeps):
         before = total
-        for a in range(size):
+        for i in range(size - 1, 0, -1):
+            j = int(uniform(state) * (i + 1))
+            order[i], order[j] = order[j], order[i]
+        for a in order:
             third = thirds[a, a, a]
             step = _best_step(slope[a], curves[a, a], third, -box - point[a], box - point[a])
             if step == 0.0:
                 continue
-            total += _move(a, step, point, slope, curves, thirds)
-        if before - total <= 1e-10 * (1.0 + abs(total)):
+            total += _move(int(a), step, point, slope, curves, thirds)
+        if before - total <= 1e-6 * (1.0 + abs(total)):
             break
     return total
 
@@ -100,7 +107,7 @@ def search(
     """
     state = generator(seed)
     size = len(point)
-    total = _descend(point, slope, curves, thirds, box, sweeps)
+    total = _descend(point, slope, curves, thirds, box, sweeps, state)
     best_point, best_slope, best_curves = point.copy(), slope.copy(), curves.copy()
     for _ in range(kicks):
         value = total
@@ -108,7 +115,7 @@ def search(
             a = int(uniform(state) * size)
             corner = box if uniform(state) < 0.5 else -box
             value += _move(a, corner - point[a], point, slope, curves, thirds)
-        value += _descend(point, slope, curves, thirds, box, sweeps)
+        value += _descend(point, slope, curves, thirds, box, sweeps, state)
         if value < total - 1e-12:
             total = value
             best_point[:], best_slope[:], best_curves[:] = point, slope, curves

@@ -9,6 +9,21 @@ __all__ = ["add_multiset_products", "add_subset_counts"]
 
 
 @jit
+def _prefixes(starts: NDArray[np.int64], degree: int, repeats: bool) -> NDArray[np.int64]:
+    """Count the choices of t among the first p entries of a row, [t, p], up to the widest row."""
+    widest = 0
+    for row in range(len(starts) - 1):
+        widest = max(widest, starts[row + 1] - starts[row])
+    prefix = np.zeros((degree + 1, widest + 1), dtype=np.int64)
+    prefix[0, :] = 1
+    for t in range(1, degree + 1):
+        for p in range(1, widest + 1):
+            # with repeats the last entry may be chosen again
+            prefix[t, p] = prefix[t, p - 1] + prefix[t - 1, p if repeats else p - 1]
+    return prefix
+
+
+@jit
 def add_multiset_products(
     starts: NDArray[np.int64],
     columns: NDArray[np.int32],
@@ -23,16 +38,8 @@ def add_multiset_products(
     Multisets of t entries with no entry after the p-th are a prefix of all multisets of t entries
     (colexicographic order), so each degree is built from the one below by one multiplication.
     """
-    widest = 0
-    for row in range(len(starts) - 1):
-        widest = max(widest, starts[row + 1] - starts[row])
-    # prefix[t, p]: multisets of t among the first p entries
-    prefix = np.zeros((degree + 1, widest + 1), dtype=np.int64)
-    prefix[0, :] = 1
-    for t in range(1, degree + 1):
-        for p in range(1, widest + 1):
-            prefix[t, p] = prefix[t, p - 1] + prefix[t - 1, p]
-    room = prefix[:degree, widest].max()
+    prefix = _prefixes(starts, degree, True)
+    room = prefix[:degree, -1].max()
     ranks, products = np.empty((2, room), dtype=np.int64), np.empty((2, room))
     kinds = sums.shape[1]
     for row in range(len(starts) - 1):
@@ -76,15 +83,8 @@ def add_subset_counts(
 
     For 0/1 features every power of an entry is the entry itself, so that subsets say it all.
     """
-    widest = 0
-    for row in range(len(starts) - 1):
-        widest = max(widest, starts[row + 1] - starts[row])
-    prefix = np.zeros((degree + 1, widest + 1), dtype=np.int64)
-    prefix[0, :] = 1
-    for t in range(1, degree + 1):
-        for p in range(1, widest + 1):
-            prefix[t, p] = prefix[t, p - 1] + prefix[t - 1, p - 1]
-    ranks = np.empty((2, prefix[:degree, widest].max()), dtype=np.int64)
+    prefix = _prefixes(starts, degree, False)
+    ranks = np.empty((2, prefix[:degree, -1].max()), dtype=np.int64)
     kinds = sums.shape[1]
     for row in range(len(starts) - 1):
         first, size = starts[row], starts[row + 1] - starts[row]

@@ -221,8 +221,8 @@ class Cubic:
         yield reach * np.sign(self.first)
         yield -reach * np.sign(self.first)
         yield rng.choice([-reach, reach], size)
-        for _ in range(min(8, 4 * 10**6 // size**3)):
-            yield rng.choice([-reach, 0, reach], size)
+        for _ in range(min(40, 4 * 10**6 // size**3)):
+            yield reach * rng.choice([-1, -0.5, 0, 0.5, 1], size)
 
     def _descend(
         self, start: Floats, reach: float, kicks: int | None = None
@@ -235,8 +235,9 @@ class Cubic:
         slope = self.first + self.second @ point + bend @ point / 2
         energy = self.constant + point @ (self.first + self.second @ point / 2 + bend @ point / 6)
         if kicks is None:
-            kicks = min(60, 4 * 10**7 // len(point) ** 3)
-        change = search(point, slope, curves, self.third, reach, _SWEEPS, kicks, len(point))
+            kicks = min(15, 3 * 10**7 // len(point) ** 3)
+        seed = int(np.abs(start / reach).sum())
+        change = search(point, slope, curves, self.third, reach, _SWEEPS, kicks, seed)
         return float(energy + change), point
 
 

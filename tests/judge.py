@@ -79,3 +79,31 @@ def tensor(x: Floats, y: Floats, degree: int, power: int) -> dict[tuple[int, ...
                 total += norm**power * math.prod(sign * row[i] for i in members)
         result[members] = total
     return result
+
+
+def coordinate_search(
+    x: Floats,
+    y: Floats,
+    levels: Floats,
+    coefficients: tuple[float, ...],
+    l2: float,
+    *,
+    starts: int,
+    seed: int = 0,
+) -> tuple[float, Floats]:
+    """Lowest objective that restarted descent, one weight at a time, finds from the examples."""
+    rng = np.random.default_rng(seed)
+    best, chosen = math.inf, np.zeros(x.shape[1])
+    for _ in range(starts):
+        w, value, improved = rng.choice(levels, x.shape[1]), math.inf, True
+        while improved:
+            improved = False
+            for a in rng.permutation(x.shape[1]):
+                tries = np.repeat(w[None], len(levels), axis=0)
+                tries[:, a] = levels
+                values = objective(x, y, tries, coefficients, l2)
+                if values.min() < value - 1e-12:
+                    value, w, improved = float(values.min()), tries[int(values.argmin())], True
+        if value < best:
+            best, chosen = value, w
+    return best, chosen

@@ -199,21 +199,10 @@ def test_the_auto_range_holds_for_classifiers_found_from_the_examples(
     """Restarted coordinate descent on the examples themselves, on a grid of eight levels."""
     data = prepare(read(name), scale=scale, features=6, bias=bias)
     loss = fit_loss(moments_of(data, order))
-    x, y, rng = dense(data), np.asarray(data.y), np.random.default_rng(0)
     levels = np.linspace(-1, 1, 9) * loss.zeta
-    best, chosen = math.inf, np.zeros(data.features)
-    for _ in range(40):
-        w, value, improved = rng.choice(levels, data.features), math.inf, True
-        while improved:
-            improved = False
-            for a in rng.permutation(data.features):
-                tries = np.repeat(w[None], len(levels), axis=0)
-                tries[:, a] = levels
-                values = judge.objective(x, y, tries, loss.coefficients, loss.l2)
-                if values.min() < value - 1e-12:
-                    value, w, improved = float(values.min()), tries[int(values.argmin())], True
-        if value < best:
-            best, chosen = value, w
+    best, chosen = judge.coordinate_search(
+        dense(data), np.asarray(data.y), levels, loss.coefficients, loss.l2, starts=40
+    )
     assert best >= -1e-9
     assert weight_range.warnings_for(loss, data, chosen, best) == []
 
