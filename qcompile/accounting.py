@@ -57,6 +57,7 @@ def account(qubo: Qubo, *, pubo: Pubo | None = None, with_dimod: bool = False) -
         "paper_bound_complete_cubic": paper_bound(bits),
         "strength_factor": qubo.strength,
         "truncation_error": qubo.error,
+        "threshold_error": qubo.dropped,
         "largest_qubo_coefficient": _largest(qubo.linear, qubo.quadratic),
         "qubo_dynamic_range": _range(qubo.linear, qubo.quadratic),
         "ising_dynamic_range": _range(h, couplings),
@@ -86,8 +87,8 @@ def to_ising(qubo: Qubo) -> tuple[Floats, Floats]:
 def _on_machine(h: Floats, couplings: Floats) -> dict[str, Any]:
     """Say what is left of the coefficients when they are scaled into a machine's range."""
     scale = max(_largest(h) / _H_RANGE, _largest(couplings) / _J_RANGE)
-    if not scale:
-        return {"machine_scale": None, "couplings_below_precision": 0.0}
+    if not scale or not len(couplings):
+        return {"machine_scale": 1.0 / scale if scale else None, "couplings_below_precision": 0.0}
     sizes = np.abs(couplings) / scale
     return {
         "machine_scale": 1.0 / scale,

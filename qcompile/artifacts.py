@@ -27,6 +27,7 @@ __all__ = [
     "Preparation",
     "Pubo",
     "Qubo",
+    "Seal",
 ]
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -663,6 +664,17 @@ class Ancillas:
         return len(self.factors)
 
 
+@dataclass(frozen=True)
+class Seal:
+    """What a file says about itself: a mark for each variable's coefficients, one for the rest.
+
+    `record_intact` tells whether the file's record (encoding, loss, ancillas, ...) is as written.
+    """
+
+    rows: tuple[str, ...]
+    record_intact: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Qubo:
     """A quadratic polynomial of bits whose minimum over the ancillas is a given polynomial.
@@ -671,7 +683,7 @@ class Qubo:
     are sorted by their second variable, then by the first. `method` says which cover was taken,
     `optimal` whether no smaller pair cover exists (None: not known), `bound` the best lower bound
     on pair covers. `truncated` holds terms that a budget left out; no energy differs by more than
-    `error` from the polynomial with them.
+    `error` from the polynomial with them. `dropped` is what a threshold may have changed before.
     """
 
     logical: int
@@ -686,12 +698,14 @@ class Qubo:
     optimal: bool | None = None
     bound: int | None = None
     error: float = 0.0
+    dropped: float = 0.0
     truncated: Pubo | None = None
     encoding: Encoding | None = None
     loss: Loss | None = None
     l0: float = 0.0
     preparation: Preparation | None = None
     source: Mapping[str, Any] = field(default_factory=dict)
+    seal: Seal | None = None
 
     @property
     def variables(self) -> int:
@@ -733,9 +747,12 @@ class Qubo:
 
     def restrict(self, samples: ArrayLike) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
         """The way back: logical bits of samples, and how many ancillas of each are wrong."""
-        rows = np.atleast_2d(np.asarray(samples)).astype(np.int8)
+        given = np.atleast_2d(np.asarray(samples))
+        rows = given.astype(np.int8)
         if rows.shape[1] != self.variables:
             raise InputError(f"{rows.shape[1]} values a sample; expected {self.variables}")
+        if not ((rows == given) & ((rows == 0) | (rows == 1))).all():
+            raise InputError("samples with values other than 0 and 1")
         bits = rows[:, : self.logical]
         return bits, np.count_nonzero(self.complete(bits) != rows, axis=1).astype(np.int64)
 

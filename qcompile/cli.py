@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import json
 import logging
 import os
 import sys
@@ -413,18 +415,24 @@ def _same_rows(source: str, qubo: Qubo) -> Dataset:
     prepared, about = qubo.preparation, qubo.source
     if prepared is None:
         raise InputError("this QUBO does not say how its data were prepared")
-    data = read(
-        source,
-        positive=prepared.positive if prepared.negative is None else None,
-        index_base=about.get("index_base"),
-        num_features=None if named_sets.is_named(source) else prepared.raw_features,
-        seed=int(about.get("seed", 0)),
-    )
-    if "shuffle_seed" in about:
-        data = shuffle(data, seed=about["shuffle_seed"])
-    data = data.take(slice(about.get("rows")))
-    if "noise" in about:
-        data = add_noise(data, about["noise"], seed=about["noise_seed"])
+    try:
+        rows = None if about.get("rows") is None else int(about["rows"])
+        data = read(
+            source,
+            positive=prepared.positive if prepared.negative is None else None,
+            rows=None if "shuffle_seed" in about else rows,
+            index_base=about.get("index_base"),
+            num_features=None if named_sets.is_named(source) else prepared.raw_features,
+            seed=int(about.get("seed", 0)),
+        )
+        if "shuffle_seed" in about:
+            data = shuffle(data, seed=int(about["shuffle_seed"])).take(slice(rows))
+        if "noise" in about:
+            data = add_noise(data, float(about["noise"]), seed=int(about["noise_seed"]))
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"the QUBO's record of its data makes no sense ({error})") from None
     return Dataset(prepared.apply(data.x), data.y, prepared, data.source)
 
 
@@ -436,7 +444,8 @@ def _run_estimate(options: argparse.Namespace) -> None:
     elif options.features is None:
         raise InputError("give --features N (and --order, --bits), DATA, or --table paper")
     else:
-        found = estimate(options.order or 3, options.features, options.bits)
+        order = _group(LossOptions, options).degree
+        found = estimate(order, options.features, options.bits)
         _show_rows([found.to_dict()], options)
 
 
@@ -468,8 +477,8 @@ def _counted(options: argparse.Namespace) -> dict[str, Any]:
 def _show_rows(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
     """Print a table in the format asked for; a single row as a list of names and values."""
     kind = "json" if options.json else options.format
-    if kind == "json":
-        print(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
+    if kind == "json":  # not orjson: numbers of any size
+        print(json.dumps(rows, indent=2))
         return
     if kind == "text" and len(rows) == 1:
         _show(rows[0], options)
@@ -477,8 +486,9 @@ def _show_rows(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
     names = list(rows[0])
     table = [names] + [[_cell(row[name], kind) for name in names] for row in rows]
     if kind == "csv":
-        lines = [",".join(line) for line in table]
-    elif kind == "markdown":
+        csv.writer(sys.stdout, lineterminator="\n").writerows(table)
+        return
+    if kind == "markdown":
         table.insert(1, ["---"] * len(names))
         lines = ["| " + " | ".join(line) + " |" for line in table]
     else:

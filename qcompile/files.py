@@ -229,12 +229,15 @@ def encoding_to_dict(encoding: Encoding) -> dict[str, Any]:
     }
 
 
-def encoding_from_dict(values: Mapping[str, Any]) -> Encoding:
-    """Come back from `encoding_to_dict`."""
+def encoding_from_dict(values: Mapping[str, Any], variables: int) -> Encoding:
+    """Come back from `encoding_to_dict`; at most `variables` bits, checked before any are made."""
     bounds = values["bounds"]
+    features, bits = int(values["features"]), int(values["bits"])
+    if bounds is None and not 0 < features * bits <= variables:
+        raise FormatError(f"{features} weights of {bits} bits in {variables} variables")
     return Encoding(
-        int(values["features"]),
-        int(values["bits"]),
+        features,
+        bits,
         float(values["zeta"]),
         None if bounds is None else tuple((int(low), int(high)) for low, high in bounds),
     )
@@ -355,7 +358,7 @@ def _pubo_from(header: Mapping[str, Any], terms: list[tuple[Any, Any]]) -> Pubo:
         constant=float(header["constant"]),
         indices=tuple(indices),
         coefficients=tuple(coefficients),
-        encoding=None if encoding is None else encoding_from_dict(encoding),
+        encoding=None if encoding is None else encoding_from_dict(encoding, variables),
         loss=None if header["loss"] is None else loss_from_dict(header["loss"]),
         l0=float(header["l0"]),
         dropped=float(header["dropped"]),

@@ -36,6 +36,7 @@ __all__ = ["Qubo", "quadratize"]
 
 _MARGIN = 2.0**-10
 _ROUTES_AT_ONCE = 1 << 12
+_STRONGEST = 1e6
 
 
 def quadratize(
@@ -61,10 +62,14 @@ def quadratize(
     """
     if cover not in METHODS:
         raise InputError(f"cover {cover!r}; expected one of {', '.join(METHODS)}")
-    if not (math.isfinite(strength) and strength > 0):
-        raise InputError(f"strength {strength:g}; expected a number above 0")
-    if max_ancillas is not None and max_ancillas < 0:
-        raise InputError(f"at most {max_ancillas} ancillas; expected 0 or more")
+    if not 0 < strength <= _STRONGEST:
+        raise InputError(
+            f"strength {strength:g}; expected a number above 0, at most {_STRONGEST:g}"
+        )
+    if max_ancillas is not None and (max_ancillas < 0 or max_ancillas != int(max_ancillas)):
+        raise InputError(f"at most {max_ancillas} ancillas; expected a whole number from 0 on")
+    if not 0 <= seed < 2**32 or not 0 < time_limit < math.inf:
+        raise InputError(f"seed {seed}, time limit {time_limit:g}; expected 0 or more, and above 0")
     if pubo.degree > 3:
         covered = cover_monomials(pubo, method=cover, seed=seed)
         if max_ancillas is None or len(covered) <= max_ancillas:
@@ -100,7 +105,7 @@ def _cubic(pubo: Pubo, cover: PairCover, strength: float) -> Qubo:
     """Carry every triple over one pair; arrays from beginning to end."""
     size, number = pubo.variables, len(cover)
     memory.require(
-        4 * size * size + 32 * (sum(pubo.terms[2:3]) + 2 * number),
+        (4 * size * size if number else 0) + 32 * (sum(pubo.terms[2:3]) + 2 * number),
         f"a QUBO of {size + number:,} variables and {sum(pubo.terms[1:3]) + 2 * number:,} pairs",
         "use fewer --bits or --features",
     )
@@ -137,7 +142,9 @@ class _Routes:
         size, number = pubo.variables, len(cover)
         triples, values = _degree(pubo, 3)
         counts, gains = np.zeros(number, dtype=np.int64), np.zeros((number, 2))
-        if number and cover.method == "halves" and len(triples) == math.comb(size, 3):
+        if not number:
+            return cls(counts, gains, lambda *arrays: None)
+        if cover.method == "halves" and len(triples) == math.comb(size, 3):
             return cls._complete(values, size, cover.pairs, counts, gains)
         from qcompile.cover_kernels import fill_routes, route
 
@@ -258,6 +265,7 @@ def _qubo(
         ancillas=ancillas,
         method=cover.method,
         strength=strength,
+        dropped=pubo.dropped,
         optimal=cover.optimal,
         bound=cover.bound,
         encoding=pubo.encoding,

@@ -7,7 +7,9 @@ refuses and says why.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,7 +18,7 @@ import orjson
 from numpy.typing import NDArray
 
 from qcompile._version import __version__
-from qcompile.artifacts import Ancillas, Floats, Pubo, Qubo, frozen
+from qcompile.artifacts import Ancillas, Floats, Pubo, Qubo, Seal, frozen
 from qcompile.errors import FormatError, InputError
 from qcompile.files import (
     FORMAT_VERSION,
@@ -35,12 +37,14 @@ from qcompile.files import (
     write_atomically,
     write_npz,
 )
-from qcompile.verify import Fingerprint, fingerprint
+from qcompile.verify import Fingerprint, fingerprint, row_marks
 
 __all__ = ["ENDINGS", "load_qubo", "save_qubo"]
 
 ENDINGS = (".json", ".npz", ".bqm", ".lp", ".qubo", ".coo")
 _LINES = 1 << 14
+# tables that are marked as arrays, the marks themselves, and what only .npz files say
+_NOT_MARKED = {"marks", "ancillas", "terms", "strength_on", "strength_off", "type", "offset"}
 
 
 def save_qubo(
@@ -100,13 +104,25 @@ def _metadata(qubo: Qubo, pubo: Pubo | None) -> dict[str, Any]:
         "bound": qubo.bound,
         "strength": qubo.strength,
         "error": qubo.error,
+        "dropped": qubo.dropped,
         "truncated": None if qubo.truncated is None else _terms_to_list(qubo.truncated),
         "fingerprint": None,
     }
     if pubo is not None:
         mark = fingerprint(_kept(qubo, pubo))
         known["fingerprint"] = {"value": mark.value, "gradient": mark.gradient.tolist()}
+    known["marks"] = {"rows": row_marks(qubo), "record": _record_mark(known, qubo)}
     return known
+
+
+def _record_mark(known: Mapping[str, Any], qubo: Qubo) -> str:
+    """Give a digest of everything but the coefficients."""
+    plain = {key: value for key, value in known.items() if key not in _NOT_MARKED}
+    digest = hashlib.sha256(orjson.dumps(plain, option=orjson.OPT_SORT_KEYS))
+    table = qubo.ancillas
+    for array in (np.float64(qubo.offset), table.factors, table.terms, table.on, table.off):
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 def _kept(qubo: Qubo, pubo: Pubo) -> Pubo:
@@ -189,6 +205,8 @@ def _write_binary(qubo: Qubo, path: str | Path, known: Mapping[str, Any]) -> Non
 
 def load_qubo(path: str | Path) -> tuple[Qubo, Fingerprint | None]:
     """Read a .json or .npz file; gives the QUBO and the fingerprint of its polynomial, if any."""
+    if Path(path).suffix.lower() not in (".json", ".npz"):
+        raise InputError(f"{path}: expected a QUBO as .json or .npz, which tell about its ancillas")
     with explained(path):
         if is_zip(path):
             header, arrays = read_npz(path, "qubo")
@@ -203,18 +221,46 @@ def load_qubo(path: str | Path) -> tuple[Qubo, Fingerprint | None]:
             offset = float(content["offset"])
             _check_ancilla_numbers(known)
             factors = np.array([pair for _, pair in known["ancillas"]], dtype=np.int64)
-            tables = [known[name] for name in ("terms", "strength_on", "strength_off")]
-            linear, quadratic = content["linear_biases"], content["quadratic_biases"]
-            head = np.asarray(content["quadratic_head"], dtype=np.int64)
-            tail = np.asarray(content["quadratic_tail"], dtype=np.int64)
+            tables = [_numbers(known[n]) for n in ("terms", "strength_on", "strength_off")]
+            linear = _numbers(content["linear_biases"])
+            quadratic = _numbers(content["quadratic_biases"])
+            head, tail = (_whole(content[n]) for n in ("quadratic_head", "quadratic_tail"))
+            if (len(linear), len(quadratic)) != (
+                content["num_variables"],
+                content["num_interactions"],
+            ):
+                raise FormatError("the numbers of variables or pairs are not what is said")
             first, second = np.minimum(head, tail), np.maximum(head, tail)
         qubo = _assemble(known, offset, linear, first, second, quadratic, factors, tables)
+        qubo = replace(qubo, seal=_seal(known, qubo))
         mark = known["fingerprint"]
         if mark is None:
             return qubo, None
         gradient = frozen(mark["gradient"])
         check_finite(gradient)
         return qubo, Fingerprint(float(mark["value"]), gradient)
+
+
+def _seal(known: Mapping[str, Any], qubo: Qubo) -> Seal:
+    """Compare the record with its mark; the copies in plain sight must say what it says."""
+    marks = known["marks"]
+    rows = tuple(str(mark) for mark in marks["rows"])
+    return Seal(rows, marks["record"] == _record_mark(known, qubo))
+
+
+def _numbers(values: Any) -> NDArray[Any]:
+    """Insist on a plain list of numbers."""
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "if"):
+        raise FormatError("expected a plain list of numbers")
+    return array
+
+
+def _whole(values: Any) -> NDArray[Any]:
+    array = _numbers(values)
+    if array.size and array.dtype.kind != "i":
+        raise FormatError("expected whole numbers for variables")
+    return array.astype(np.int64)
 
 
 def _qcompile_info(content: Any) -> dict[str, Any]:
@@ -276,7 +322,7 @@ def _assemble(
         first, second, numbers[1] = first[order], second[order], frozen(numbers[1][order])
     encoding = None
     if known["features"] is not None:
-        encoding = encoding_from_dict(known)
+        encoding = encoding_from_dict(known, logical)
         if encoding.variables > logical:
             raise FormatError(f"{encoding.variables} bits of weights in {logical} variables")
     record, truncated = known["loss_record"], known["truncated"]
@@ -295,6 +341,7 @@ def _assemble(
         optimal=known["optimal"],
         bound=known["bound"],
         error=float(known["error"]),
+        dropped=float(known["dropped"]),
         truncated=None
         if truncated is None
         else Pubo.from_dict({tuple(t): float(v) for t, v in truncated}, variables=logical),
@@ -314,15 +361,14 @@ def _coo_lines(qubo: Qubo) -> Iterator[bytes]:
 
 def _qbsolv_lines(qubo: Qubo) -> Iterator[bytes]:
     """The qbsolv format: diagonal first, then pairs with the smaller variable first."""
-    nodes = np.count_nonzero(qubo.linear)
-    yield f"p qubo 0 {qubo.variables} {nodes} {len(qubo.first)}\n".encode()
+    yield f"p qubo 0 {qubo.variables} {qubo.variables} {len(qubo.first)}\n".encode()
     yield from _entries(qubo)
 
 
 def _entries(qubo: Qubo) -> Iterator[bytes]:
-    used = np.flatnonzero(qubo.linear)
+    everything = np.arange(qubo.variables)  # also zeros: no variable gets lost
     for rows, columns, values in (
-        (used, used, qubo.linear[used]),
+        (everything, everything, qubo.linear),
         (qubo.first, qubo.second, qubo.quadratic),
     ):
         for start in range(0, len(rows), _LINES):

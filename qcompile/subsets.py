@@ -9,6 +9,7 @@ found by long annealing. Each is pruned to what the terms need.
 
 from __future__ import annotations
 
+import heapq
 import json
 from dataclasses import dataclass
 from importlib.resources import files
@@ -25,6 +26,7 @@ from qcompile.errors import InputError
 __all__ = ["SubsetCover", "cover_monomials"]
 
 _PRUNINGS = 12
+_MOST_GREEDY = 3000
 _STORED_DEGREE = 6
 
 
@@ -78,6 +80,8 @@ def _families(problem: _Problem, pubo: Pubo, method: str) -> dict[str, list[NDAr
     families = {"all subsets": parts[: half - 1]}
     if method == "auto":
         families |= halves
+        if sum(map(len, problem.monomials)) <= _MOST_GREEDY:
+            families["greedy pairs"] = _greedy_family(problem)
         stored = _stored(problem)
         if stored is not None:
             families["stored"] = stored
@@ -98,6 +102,11 @@ class _Problem:
     @classmethod
     def of(cls, pubo: Pubo) -> _Problem:
         size, degree = pubo.variables, pubo.degree
+        if sum(comb(size, t) for t in range(degree + 1)) >= 2**62:
+            raise InputError(
+                f"{size} variables are too many for products of {degree}: number the variables "
+                "that are used from 0 on, or lower the degree"
+            )
         chooses = np.array(
             [[comb(i, t) for i in range(size)] for t in range(degree + 1)], dtype=np.int64
         )
@@ -260,6 +269,45 @@ def _choose(ways: list[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> NDArray[
         chosen[take] = np.column_stack([left[take], right[take]])
         seen += fits
     return chosen
+
+
+def _greedy_family(problem: _Problem) -> list[NDArray[np.int64]]:
+    """Replace the pair of factors that the most terms share, again and again; ties to the smallest.
+
+    Good for sparse polynomials, where subsets of terms have little in common.
+    """
+    terms = [set(row) for rows in problem.monomials for row in rows.tolist()]
+    bits: list[tuple[int, ...]] = [(i,) for i in range(problem.variables)]
+    users: dict[tuple[int, int], set[int]] = {}
+    for number, term in enumerate(terms):
+        for pair in combinations(sorted(term), 2):
+            users.setdefault(pair, set()).add(number)
+    heap = [(-len(of), pair) for pair, of in users.items()]
+    heapq.heapify(heap)
+    while heap:
+        count, pair = heapq.heappop(heap)
+        of = users.get(pair, set())
+        if not of or -count != len(of):  # out of date
+            if of:
+                heapq.heappush(heap, (-len(of), pair))
+            continue
+        product = len(bits)
+        bits.append(tuple(sorted({*bits[pair[0]], *bits[pair[1]]})))
+        for number in sorted(of):
+            term = terms[number]
+            for old in combinations(sorted(term), 2):
+                users[old].discard(number)
+            term.difference_update(pair)
+            term.add(product)
+            if len(term) > 2:
+                for new in combinations(sorted(term), 2):
+                    users.setdefault(new, set()).add(number)
+                    heapq.heappush(heap, (-len(users[new]), new))
+    products = set(bits[problem.variables :])
+    return [
+        np.array(sorted(p for p in products if len(p) == size), dtype=np.int64).reshape(-1, size)
+        for size in range(2, problem.degree + 1)
+    ]
 
 
 def _stored(problem: _Problem) -> list[NDArray[np.int64]] | None:

@@ -13,6 +13,8 @@ polynomial, for every assignment, at any size. (3) For few bits all assignments 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -20,8 +22,9 @@ from numpy.typing import NDArray
 
 from qcompile.artifacts import Dataset, Floats, Pubo, Qubo, sum_by
 from qcompile.errors import InputError
+from qcompile.truncate import difference
 
-__all__ = ["Check", "Fingerprint", "Verification", "fingerprint", "verify"]
+__all__ = ["Check", "Fingerprint", "Verification", "fingerprint", "row_marks", "verify"]
 
 _EXHAUSTIVE_BITS = 20
 _BRUTE_FORCE_VARIABLES = 22
@@ -68,16 +71,23 @@ def verify(
     seed: int = 0,
 ) -> Verification:
     """Check a QUBO against its polynomial, its gates, and the data, as far as they are given."""
+    if assignments < 1 or seed < 0:
+        raise InputError(f"{assignments} assignments, seed {seed}; expected at least 1, and 0")
     checks = [_structure(qubo)]
-    if not checks[0].holds:  # nothing else makes sense
+    if checks[0].holds and qubo.seal is not None:
+        checks.append(_integrity(qubo))
+    if not all(check.holds for check in checks):  # nothing else makes sense
         return Verification(tuple(checks))
     sets, values, room = _substituted(qubo)
     if pubo is not None:
-        checks.append(_same_terms(qubo, sets, values, room, pubo))
+        kept = pubo if qubo.truncated is None else difference(pubo, qubo.truncated)
+        checks.append(_same_terms(qubo, sets, values, room, kept))
     if reference is not None:
         checks.append(_same_fingerprint(qubo, sets, values, room, reference))
     checks.append(_gates(qubo))
-    if qubo.logical <= _EXHAUSTIVE_BITS:
+    if qubo.truncated is not None:
+        checks.append(_truncation(qubo.truncated, qubo.error))
+    if qubo.logical <= _EXHAUSTIVE_BITS and _few_enough(qubo):
         checks.append(_exhaustive(qubo))
     if data is not None:
         checks.append(_against_data(qubo, data, assignments, seed))
@@ -109,6 +119,38 @@ def _structure(qubo: Qubo) -> Check:
         problem = "a pair is not made of two variables in order"
     shown = f"{qubo.logical} bits, {len(factors)} ancillas, {len(qubo.first):,} pairs"
     return Check("structure", not problem, problem or shown)
+
+
+def row_marks(qubo: Qubo) -> tuple[str, ...]:
+    """Give a short digest of the coefficients of each variable: its own and its pairs'."""
+    starts = np.searchsorted(qubo.second, np.arange(qubo.variables + 1)).tolist()
+    first, values = qubo.first.tobytes(), qubo.quadratic.tobytes()
+    linear, marks = qubo.linear.tobytes(), []
+    for v in range(qubo.variables):
+        a, b = starts[v], starts[v + 1]
+        content = linear[8 * v : 8 * v + 8] + first[4 * a : 4 * b] + values[8 * a : 8 * b]
+        marks.append(blake2b(content, digest_size=6).hexdigest())
+    return tuple(marks)
+
+
+def _integrity(qubo: Qubo) -> Check:
+    """Compare the coefficients, to the last bit, with what the file says was written."""
+    assert qubo.seal is not None
+    if not qubo.seal.record_intact:
+        detail = "the record of encoding, loss, labels or ancillas, or the offset, was changed"
+        return Check("integrity", False, detail)
+    found = row_marks(qubo)
+    changed = [v for v, (a, b) in enumerate(zip(found, qubo.seal.rows, strict=False)) if a != b]
+    if len(found) != len(qubo.seal.rows):
+        return Check("integrity", False, "variables were added or taken away")
+    if changed:
+        v = changed[0]
+        partner = ""
+        if v >= qubo.logical:
+            partner = " = {}*{}".format(*qubo.ancillas.factors[v - qubo.logical].tolist())
+        detail = f"a coefficient of variable {v}{partner}, alone or with a smaller one, was changed"
+        return Check("integrity", False, f"{detail} ({len(changed)} variables in all)")
+    return Check("integrity", True, "every coefficient is as it was written, to the last bit")
 
 
 def _bits_of(qubo: Qubo) -> NDArray[np.int32]:
@@ -387,10 +429,25 @@ def _exhaustive(qubo: Qubo) -> Check:
     return Check(name, True, f"all {1 << size:,} tried: the right ancillas are the best ones")
 
 
+def _few_enough(qubo: Qubo) -> bool:
+    """Ancillas that meet each other must all be tried together: only if they are few."""
+    return not (qubo.first >= qubo.logical).any() or qubo.variables <= _BRUTE_FORCE_VARIABLES
+
+
+def _truncation(left_out: Pubo, error: float) -> Check:
+    """Bound what was left out by the sum of the sizes of its coefficients in spins."""
+    spins: dict[tuple[int, ...], float] = {}
+    for term, value in left_out.to_dict().items():
+        for size in range(len(term) + 1):
+            for members in combinations(term, size):
+                spins[members] = spins.get(members, 0.0) + value / 2.0 ** len(term)
+    bound = sum(map(abs, spins.values()))
+    holds = bool(bound <= error * (1 + 1e-9) + 1e-12)
+    return Check("truncation", holds, f"terms left out change no energy by more than {bound:.6g}")
+
+
 def _brute_force(qubo: Qubo, name: str) -> Check:
-    """Ancillas that meet each other: try all values of all variables, if they are few."""
-    if qubo.variables > _BRUTE_FORCE_VARIABLES:
-        return Check(name, True, "not tried: too many ancillas that meet each other")
+    """Ancillas that meet each other: try all values of all variables."""
     size, rest = qubo.logical, qubo.variables - qubo.logical
     others = np.arange(1 << rest)[:, None] >> np.arange(rest) & 1
     polynomial = qubo.as_pubo()
@@ -413,6 +470,8 @@ def _against_data(qubo: Qubo, data: Dataset, assignments: int, seed: int) -> Che
         return Check(name, False, "the QUBO says nothing about the data that it was compiled from")
     if data.features != encoding.features:
         return Check(name, False, f"{data.features} features; expected {encoding.features}")
+    if qubo.l0 and encoding.bits > 1 and qubo.logical < encoding.variables + encoding.features:
+        return Check(name, False, "an l0 regulariser without its indicators")
     rng = np.random.default_rng(seed)
     bits = rng.integers(0, 2, (assignments, qubo.logical))
     found = qubo.score(bits)
@@ -422,7 +481,8 @@ def _against_data(qubo: Qubo, data: Dataset, assignments: int, seed: int) -> Che
         margins = np.asarray(data.x @ w) * data.y
         expected = float(np.mean(np.polyval(loss.coefficients[::-1], margins)))
         expected += loss.l2 / 2 * float(w @ w) + _l0_charge(qubo, row)
-        worst = max(worst, abs(energy - expected) / max(1.0, abs(expected)))
+        off = max(0.0, abs(energy - expected) - qubo.dropped)  # what a threshold may change
+        worst = max(worst, off / max(1.0, abs(expected)))
     if worst > 1e-8:
         return Check(
             name, False, f"energies differ from the risk of these {len(data):,} rows by {worst:.2g}"

@@ -267,3 +267,17 @@ def test_complete_cubics_are_kept_by_every_cover(cover: str, variables: int) -> 
         expected = pubo.energies(judge.all_assignments(variables))
         found = minimum_over_ancillas(quadratize(pubo, cover=cover))
         np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_a_lone_triple_across_the_halves_is_covered() -> None:
+    triples = np.array([[0, 1, 2]], dtype=np.int32)
+    assert cover_triples(triples, 3, method="halves").pairs.tolist() == [[0, 2]]
+    assert covers(cover_triples(np.array([[1, 2, 4]], np.int32), 5, method="halves").pairs,
+                  np.array([[1, 2, 4]], np.int32))  # fmt: skip
+
+
+def test_an_exact_cover_that_ran_out_of_time_does_not_claim_to_be_optimal() -> None:
+    triples = random_triples(40, 2500, 0)
+    found = cover_triples(triples, 40, method="exact", time_limit=0.05)
+    assert covers(found.pairs, triples)
+    assert not found.optimal

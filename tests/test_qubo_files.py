@@ -3,7 +3,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import dimod
 import numpy as np
@@ -12,7 +15,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qcompile import InputError, QcompileError, Qubo, compile, load_qubo, quadratize, save_qubo
+from qcompile import (
+    InputError,
+    Pubo,
+    QcompileError,
+    Qubo,
+    compile,
+    load_qubo,
+    prepare,
+    quadratize,
+    read,
+    save_qubo,
+    verify,
+)
+from qcompile.cli import main
 from tests.test_quadratize import complete
 
 
@@ -53,6 +69,8 @@ def test_files_come_back_whole_and_the_same(qubo: Qubo, tmp_path: Path, ending: 
         np.testing.assert_array_equal(getattr(back.ancillas, name), getattr(qubo.ancillas, name))
     assert (back.offset, back.encoding, back.loss) == (qubo.offset, qubo.encoding, qubo.loss)
     save_qubo(back, tmp_path / f"b.{ending}")
+    assert back.seal is not None
+    assert back.seal.record_intact
     assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
 
 
@@ -97,7 +115,6 @@ def test_formats_without_an_offset_refuse_or_are_told_to_drop_it(
     bqm = qubo.to_bqm()
     bqm.offset = 0
     back = dimod.BinaryQuadraticModel(dimod.BINARY)
-    back.add_variables_from_array = None
     for v in range(qubo.variables):
         back.add_linear(v, 0.0)
     for i, j, value in entries:
@@ -158,3 +175,86 @@ def test_the_bytes_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
         )  # fmt: skip
         found.add(path.read_bytes())
     assert len(found) == 1
+
+
+def tampered(path: Path, change: Callable[[Any], None]) -> Path:
+    content = orjson.loads(path.read_bytes())
+    change(content)
+    other = path.with_name("tampered.json")
+    other.write_bytes(orjson.dumps(content))
+    return other
+
+
+def set_known(name: str, value: Any) -> Callable[[Any], None]:
+    def change(content: Any) -> None:
+        content["info"]["qcompile"][name] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(set_known(name, 7.5) for name in ("loss", "l2", "order", "prior_std", "zeta", "l0")),
+        *(set_known(name, 2) for name in ("strength", "bound", "error", "dropped", "version")),
+        set_known("labels", {"positive": 0.0, "negative": 1.0}),
+        set_known("fingerprint", {"value": 0.0, "gradient": []}),
+        set_known("features", 10**9),
+        set_known("strength_on", [1.0]),
+        lambda content: content["info"]["qcompile"]["ancillas"][0].__setitem__(1, [0, 1]),
+        lambda content: content.update(offset=55.0),
+        lambda content: content.update(num_variables=3),
+        lambda content: content["linear_biases"].__setitem__(3, "0.5"),
+        lambda content: content["quadratic_head"].__setitem__(3, 9.5),
+        lambda content: content.update(linear_biases=[content["linear_biases"]]),
+    ],
+)
+def test_whatever_is_changed_in_a_file_is_found(
+    qubo: Qubo, tmp_path: Path, change: Callable[[Any], None]
+) -> None:
+    path = tmp_path / "q.json"
+    save_qubo(qubo, path)
+    assert main(["verify", str(path), "-q"]) == 0
+    assert main(["verify", str(tampered(path, change)), "-q"]) in (1, 2)
+
+
+@pytest.mark.parametrize("place", ["linear_biases", "quadratic_biases"])
+def test_the_last_bit_of_any_coefficient_is_found_and_named(
+    qubo: Qubo, tmp_path: Path, place: str
+) -> None:
+    path = tmp_path / "q.json"
+    save_qubo(qubo, path)
+    count = len(orjson.loads(path.read_bytes())[place])
+    for k in range(0, count, 5):
+
+        def change(content: Any, k: int = k) -> None:
+            content[place][k] = float(np.nextafter(content[place][k], np.inf))
+
+        back, _ = load_qubo(tampered(path, change))
+        failed = [check for check in verify(back).checks if not check.holds]
+        assert failed[0].name == "integrity"
+        v = k if place == "linear_biases" else int(qubo.second[k])
+        assert f"variable {v}" in failed[0].detail
+
+
+def test_thresholds_and_budgets_stand_in_the_file(tmp_path: Path) -> None:
+    data = prepare(read("breast-cancer"), features=4, scale="standard")
+    rough = compile(data, bits=2, threshold=0.02)
+    assert rough.qubo.dropped > 0
+    save_qubo(rough.qubo, tmp_path / "t.json", pubo=rough.pubo)
+    back, reference = load_qubo(tmp_path / "t.json")
+    assert verify(back, pubo=rough.pubo, reference=reference, data=data).holds
+    small = compile(data, bits=2, max_ancillas=4)
+    save_qubo(small.qubo, tmp_path / "m.json", pubo=small.pubo)
+    back, reference = load_qubo(tmp_path / "m.json")
+    assert verify(back, pubo=small.pubo, reference=reference, data=data).holds
+    assert not verify(replace(back, error=back.error / 2, seal=None)).holds
+
+
+def test_variables_that_no_term_uses_survive_every_format(tmp_path: Path) -> None:
+    made = quadratize(Pubo.from_dict({(0, 1): 1.0}, variables=5))
+    save_qubo(made, tmp_path / "q.coo")
+    with (tmp_path / "q.coo").open() as stream:
+        from dimod.serialization import coo
+
+        assert coo.load(stream).num_variables == 5

@@ -139,3 +139,20 @@ def test_a_large_qubo_is_proved(tmp_path: Path) -> None:
     save_qubo(qubo, tmp_path / "q.npz", pubo=pubo)
     back, reference = load_qubo(tmp_path / "q.npz")
     assert verify(back, pubo=pubo, reference=reference).holds
+
+
+@pytest.mark.parametrize(("variables", "degree"), [(6, 3), (7, 4), (7, 6)])
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_gate_that_leans_to_one_factor_fails(variables: int, degree: int, side: int) -> None:
+    """Moving strength from one factor to the other keeps the algebra, but not the gate."""
+    pubo = complete(variables, degree)
+    qubo = quadratize(pubo)
+    for k, pair in enumerate(qubo.ancillas.factors.tolist(), qubo.logical):
+        values = qubo.quadratic.copy()
+        for factor, sign in ((pair[side], 1), (pair[1 - side], -1)):
+            at = np.flatnonzero((qubo.first == min(factor, k)) & (qubo.second == max(factor, k)))
+            values[at[0]] += sign * 1.01 * (qubo.ancillas.on[k - qubo.logical] + 1e-3)
+        found = verify(replace(qubo, quadratic=frozen(values)), pubo=pubo)
+        by_name = {check.name: check for check in found.checks}
+        assert by_name["algebra, term by term"].holds
+        assert not by_name["gates"].holds
