@@ -80,8 +80,11 @@ def _families(problem: _Problem, pubo: Pubo, method: str) -> dict[str, list[NDAr
     families = {"all subsets": parts[: half - 1]}
     if method == "auto":
         families |= halves
-        if sum(map(len, problem.monomials)) <= _MOST_GREEDY:
-            families["greedy pairs"] = _greedy_family(problem)
+        terms = sum(map(len, problem.monomials))
+        everything = sum(comb(problem.variables, j) for j in range(3, degree + 1))
+        attempts = min(8, _MOST_GREEDY // max(1, terms)) if 2 * terms < everything else 0
+        for attempt in range(attempts):
+            families[f"greedy pairs {attempt}"] = _greedy_family(problem, attempt)
         stored = _stored(problem)
         if stored is not None:
             families["stored"] = stored
@@ -271,25 +274,26 @@ def _choose(ways: list[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> NDArray[
     return chosen
 
 
-def _greedy_family(problem: _Problem) -> list[NDArray[np.int64]]:
-    """Replace the pair of factors that the most terms share, again and again; ties to the smallest.
+def _greedy_family(problem: _Problem, seed: int) -> list[NDArray[np.int64]]:
+    """Replace the pair of factors that the most terms share, again and again; ties at random.
 
     Good for sparse polynomials, where subsets of terms have little in common.
     """
+    rng = np.random.default_rng(seed)
     terms = [set(row) for rows in problem.monomials for row in rows.tolist()]
     bits: list[tuple[int, ...]] = [(i,) for i in range(problem.variables)]
     users: dict[tuple[int, int], set[int]] = {}
     for number, term in enumerate(terms):
         for pair in combinations(sorted(term), 2):
             users.setdefault(pair, set()).add(number)
-    heap = [(-len(of), pair) for pair, of in users.items()]
+    heap = [(-len(of), rng.random(), pair) for pair, of in users.items()]
     heapq.heapify(heap)
     while heap:
-        count, pair = heapq.heappop(heap)
+        count, tie, pair = heapq.heappop(heap)
         of = users.get(pair, set())
         if not of or -count != len(of):  # out of date
             if of:
-                heapq.heappush(heap, (-len(of), pair))
+                heapq.heappush(heap, (-len(of), tie, pair))
             continue
         product = len(bits)
         bits.append(tuple(sorted({*bits[pair[0]], *bits[pair[1]]})))
@@ -302,7 +306,7 @@ def _greedy_family(problem: _Problem) -> list[NDArray[np.int64]]:
             if len(term) > 2:
                 for new in combinations(sorted(term), 2):
                     users.setdefault(new, set()).add(number)
-                    heapq.heappush(heap, (-len(users[new]), new))
+                    heapq.heappush(heap, (-len(users[new]), rng.random(), new))
     products = set(bits[problem.variables :])
     return [
         np.array(sorted(p for p in products if len(p) == size), dtype=np.int64).reshape(-1, size)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from qcompile import InputError, Pubo, Qubo, account, compile, quadratize
-from qcompile.accounting import to_ising
+from qcompile.accounting import dimod_ancillas, to_ising
 from qcompile.cover import cover_triples, halves_bound
 from tests import judge
 
@@ -281,3 +281,15 @@ def test_an_exact_cover_that_ran_out_of_time_does_not_claim_to_be_optimal() -> N
     found = cover_triples(triples, 40, method="exact", time_limit=0.05)
     assert covers(found.pairs, triples)
     assert not found.optimal
+
+
+@pytest.mark.parametrize(("variables", "degree", "terms"), [(12, 5, 30), (20, 4, 50), (16, 6, 60)])
+def test_sparse_higher_degrees_need_no_more_than_greedy_substitution(
+    variables: int, degree: int, terms: int
+) -> None:
+    rng = np.random.default_rng(0)
+    chosen = {tuple(sorted(rng.choice(variables, degree, replace=False).tolist()))
+              for _ in range(terms)}  # fmt: skip
+    pubo = Pubo.from_dict({term: float(rng.normal()) for term in sorted(chosen)})
+    # dimod's own choice changes with the hash seed, by a few ancillas
+    assert len(quadratize(pubo).ancillas) <= 1.06 * dimod_ancillas(pubo)
