@@ -34,6 +34,7 @@ from qcompile.pipeline import Compiled, compile
 from qcompile.quadratize import quadratize
 from qcompile.qubo_files import load_qubo, save_qubo
 from qcompile.verify import verify
+from qcompile.weight_range import warnings_for
 
 __all__ = [
     "Ancillas",
@@ -73,4 +74,5 @@ __all__ = [
     "shuffle",
     "split",
     "verify",
+    "warnings_for",
 ]
