@@ -156,3 +156,25 @@ def test_a_gate_that_leans_to_one_factor_fails(variables: int, degree: int, side
         by_name = {check.name: check for check in found.checks}
         assert by_name["algebra, term by term"].holds
         assert not by_name["gates"].holds
+
+
+@pytest.mark.parametrize(("variables", "degree"), [(6, 3), (6, 4), (6, 6)])
+@pytest.mark.parametrize("side", ["on", "off"])
+def test_strength_moved_from_an_ancilla_to_its_factors_fails(
+    variables: int, degree: int, side: str
+) -> None:
+    """A charge on the ancilla and the same on its factors' pair are equal only if it is right."""
+    pubo = complete(variables, degree)
+    qubo = quadratize(pubo)
+    for k, (a, b) in enumerate(qubo.ancillas.factors.tolist(), qubo.logical):
+        # gates are tight: a fiftieth is more than they can spare
+        strength = (qubo.ancillas.on + qubo.ancillas.off)[k - qubo.logical]
+        move = strength / 50 * (1 if side == "on" else -1)
+        linear, quadratic = qubo.linear.copy(), qubo.quadratic.copy()
+        linear[k] += move
+        pair = (qubo.first == min(a, b)) & (qubo.second == max(a, b))
+        quadratic[np.flatnonzero(pair)[0]] -= move
+        changed = replace(qubo, linear=frozen(linear), quadratic=frozen(quadratic))
+        by_name = {check.name: check for check in verify(changed, pubo=pubo).checks}
+        assert by_name["algebra, term by term"].holds
+        assert not by_name["gates"].holds
