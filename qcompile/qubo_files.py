@@ -88,14 +88,8 @@ def _metadata(qubo: Qubo, pubo: Pubo | None) -> dict[str, Any]:
         "bits": None if encoding is None else encoding.bits,
         "zeta": None if encoding is None else encoding.zeta,
         "bounds": None if encoding is None else encoding_to_dict(encoding)["bounds"],
-        "prior_std": None if loss is None else loss.prior_std,
-        "order": None if loss is None else loss.order,
-        "loss": None if loss is None else list(loss.coefficients),
-        "l2": None if loss is None else loss.l2,
         "l0": qubo.l0,
-        "labels": None
-        if preparation is None
-        else {"positive": preparation.positive, "negative": preparation.negative},
+        **_in_plain_sight(qubo),
         "loss_record": None if loss is None else loss_to_dict(loss),
         "preparation": preparation_to_dict(preparation),
         "source": dict(qubo.source),
@@ -113,6 +107,20 @@ def _metadata(qubo: Qubo, pubo: Pubo | None) -> dict[str, Any]:
         known["fingerprint"] = {"value": mark.value, "gradient": mark.gradient.tolist()}
     known["marks"] = {"rows": row_marks(qubo), "record": _record_mark(known, qubo)}
     return known
+
+
+def _in_plain_sight(qubo: Qubo) -> dict[str, Any]:
+    """Give copies, for whoever decodes by hand, of what the full records say."""
+    loss, preparation = qubo.loss, qubo.preparation
+    return {
+        "prior_std": None if loss is None else loss.prior_std,
+        "order": None if loss is None else loss.order,
+        "loss": None if loss is None else list(loss.coefficients),
+        "l2": None if loss is None else loss.l2,
+        "labels": None
+        if preparation is None
+        else {"positive": preparation.positive, "negative": preparation.negative},
+    }
 
 
 def _record_mark(known: Mapping[str, Any], qubo: Qubo) -> str:
@@ -245,7 +253,8 @@ def _seal(known: Mapping[str, Any], qubo: Qubo) -> Seal:
     """Compare the record with its mark; the copies in plain sight must say what it says."""
     marks = known["marks"]
     rows = tuple(str(mark) for mark in marks["rows"])
-    return Seal(rows, marks["record"] == _record_mark(known, qubo))
+    agree = all(known[name] == value for name, value in _in_plain_sight(qubo).items())
+    return Seal(rows, agree and marks["record"] == _record_mark(known, qubo))
 
 
 def _numbers(values: Any) -> NDArray[Any]:

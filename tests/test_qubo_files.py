@@ -24,6 +24,7 @@ from qcompile import (
     load_qubo,
     prepare,
     quadratize,
+    qubo_files,
     read,
     save_qubo,
     verify,
@@ -258,3 +259,20 @@ def test_variables_that_no_term_uses_survive_every_format(tmp_path: Path) -> Non
         from dimod.serialization import coo
 
         assert coo.load(stream).num_variables == 5
+
+
+@pytest.mark.parametrize("name", ["loss", "l2", "order", "prior_std", "labels"])
+def test_copies_that_disagree_with_the_record_are_found_even_under_a_new_seal(
+    qubo: Qubo, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "q.json"
+    save_qubo(qubo, path)
+
+    def change(content: Any) -> None:
+        known = content["info"]["qcompile"]
+        known[name] = None
+        known["marks"]["record"] = qubo_files._record_mark(known, qubo)
+
+    back, _ = load_qubo(tampered(path, change))
+    assert back.seal is not None
+    assert not back.seal.record_intact
