@@ -9,10 +9,7 @@ import numpy as np
 
 from qcompile.artifacts import Floats, Pubo, Qubo
 from qcompile.cover import halves_bound
-
-# What machines of the Advantage class take: |h| up to 4, |J| up to 1. Their control errors are of
-# the order of one percent of that range, so that smaller coefficients are lost in them.
-_H_RANGE, _J_RANGE, _PRECISION = 4.0, 1.0, 0.01
+from qcompile.machines import Machine, load_machine
 
 __all__ = ["account", "counting_bound", "dimod_ancillas", "paper_bound", "to_ising"]
 
@@ -39,8 +36,19 @@ def counting_bound(variables: int, degree: int) -> int:
     return max(0, total - variables)
 
 
-def account(qubo: Qubo, *, pubo: Pubo | None = None, with_dimod: bool = False) -> dict[str, Any]:
-    """Count qubits, ancillas by kind and terms, beside the bounds; plain values for JSON."""
+def account(
+    qubo: Qubo,
+    *,
+    pubo: Pubo | None = None,
+    with_dimod: bool = False,
+    machine: Machine | None = None,
+) -> dict[str, Any]:
+    """Count qubits, ancillas by kind and terms, beside the bounds; plain values for JSON.
+
+    What is left of the coefficients is told for a machine (the catalogue's default) before any
+    chains: they can only make it worse.
+    """
+    machine = machine or load_machine()
     bits = qubo.logical if qubo.encoding is None else qubo.encoding.variables
     h, couplings = to_ising(qubo)
     counted: dict[str, Any] = {
@@ -61,7 +69,7 @@ def account(qubo: Qubo, *, pubo: Pubo | None = None, with_dimod: bool = False) -
         "largest_qubo_coefficient": _largest(qubo.linear, qubo.quadratic),
         "qubo_dynamic_range": _range(qubo.linear, qubo.quadratic),
         "ising_dynamic_range": _range(h, couplings),
-        **_on_machine(h, couplings),
+        **_on_machine(h, couplings, machine),
     }
     if with_dimod and pubo is not None:
         counted["dimod_ancillas"] = dimod_ancillas(pubo)
@@ -84,15 +92,16 @@ def to_ising(qubo: Qubo) -> tuple[Floats, Floats]:
     return h, couplings
 
 
-def _on_machine(h: Floats, couplings: Floats) -> dict[str, Any]:
+def _on_machine(h: Floats, couplings: Floats, machine: Machine) -> dict[str, Any]:
     """Say what is left of the coefficients when they are scaled into a machine's range."""
-    scale = max(_largest(h) / _H_RANGE, _largest(couplings) / _J_RANGE)
-    if not scale or not len(couplings):
-        return {"machine_scale": 1.0 / scale if scale else None, "couplings_below_precision": 0.0}
-    sizes = np.abs(couplings) / scale
+    scale = max(_largest(h) / machine.h_range[1], _largest(couplings) / machine.j_range[1])
+    sizes = np.abs(couplings) / scale if scale else np.zeros(0)
+    precision = machine.precision
+    lost = float(np.mean(sizes < precision[1])) if precision is not None and len(sizes) else 0.0
     return {
-        "machine_scale": 1.0 / scale,
-        "couplings_below_precision": float(np.mean(sizes < _PRECISION * _J_RANGE)),
+        "machine": machine.name,
+        "machine_scale": 1.0 / scale if scale else None,
+        "couplings_below_precision": lost,
     }
 
 

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import json
 import logging
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-import orjson
-
-from qcompile import files, named_sets, qubo_files
+from qcompile import cli_machine, embedding_files, files, named_sets, qubo_files
 from qcompile._version import __version__
 from qcompile.accounting import account, dimod_ancillas
 from qcompile.artifacts import SCALINGS, Dataset, Loss, Moments, Preparation, Pubo, Qubo
+from qcompile.cli_common import (
+    BAD_INPUT,
+    FORMATS,
+    INTERRUPTED,
+    NOT_PROVED,
+    Parser,
+    add_command,
+    grouped,
+    show,
+    show_rows,
+)
 from qcompile.cover import METHODS
 from qcompile.data import add_noise, read, shuffle, split
 from qcompile.errors import InputError, QcompileError
 from qcompile.estimate import estimate, paper_table
 from qcompile.memory import human
+from qcompile.physical import largest_problems, physical_estimate
 from qcompile.pipeline import (
     Compiled,
     DataOptions,
@@ -36,26 +43,18 @@ from qcompile.pipeline import (
 )
 from qcompile.progress import bar
 from qcompile.svmlight import shortest
-from qcompile.verify import verify
+from qcompile.verify import Check, verify
 
 __all__ = ["main"]
 
-_NOT_PROVED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
 _KINDS = {
     "moments": (".npz",),
     "loss": (".json",),
     "pubo": (".json", ".npz"),
     "qubo": qubo_files.ENDINGS,
 }
-_FORMATS = ("text", "markdown", "csv", "json")
 
 _log = logging.getLogger("qcompile")
-
-_DATA_HELP = """\
-DATA is an svmlight (LIBSVM) file, plain or .gz, .bz2, .xz; - for standard input; or a named set
-that needs no file: breast-cancer, long-servedio, mease-wyner, synthetic. A named set may take
-parameters: synthetic:examples=1000,features=5. Write ./NAME for a file of that name.
-"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,13 +71,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except QcompileError as error:
         print(f"qcompile: error: {error}", file=sys.stderr)
-        return _BAD_INPUT
+        return BAD_INPUT
     except MemoryError:
         print("qcompile: error: out of memory; use fewer rows, features or bits", file=sys.stderr)
-        return _BAD_INPUT
+        return BAD_INPUT
     except KeyboardInterrupt:
         print("qcompile: interrupted; nothing half-written was left behind", file=sys.stderr)
-        return _INTERRUPTED
+        return INTERRUPTED
     except BrokenPipeError:
         # whoever read the output has gone: that is fine, but Python would complain at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -91,49 +90,26 @@ def _log_level(options: argparse.Namespace) -> int:
     return logging.DEBUG if options.verbose else logging.INFO
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        """Say it in one line, and where help is."""
-        self.exit(_BAD_INPUT, f"qcompile: error: {message} (see {self.prog} --help)\n")
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="qcompile",
         description="Compile the training of a robust binary classifier for a quantum annealer.",
-        epilog="Stages: data -> loss -> compile (moments, loss, pubo, qubo) -> verify. "
+        epilog="Stages: data -> loss -> compile (moments, loss, pubo, qubo) -> verify -> embed. "
         "Try: qcompile compile breast-cancer --scale standard --features 8 --bits 2",
     )
     parser.add_argument("--version", action="version", version=f"qcompile {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     _add_data_command(commands)
     _add_loss_command(commands)
     _add_compile_command(commands)
     _add_verify_command(commands)
     _add_estimate_command(commands)
+    cli_machine.add_commands(commands)
     return parser
 
 
-def _add_command(
-    commands: Any, name: str, *, summary: str, example: str, takes_data: bool = True
-) -> argparse.ArgumentParser:
-    command: argparse.ArgumentParser = commands.add_parser(
-        name,
-        help=summary,
-        description=f"{summary[0].upper()}{summary[1:]}.\n\n{_DATA_HELP if takes_data else ''}",
-        epilog=f"Example:\n  {example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    level = command.add_mutually_exclusive_group()
-    level.add_argument("-v", "--verbose", action="store_true", help="say what each pass costs")
-    level.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
-    command.add_argument("--json", action="store_true", help="print the summary as JSON")
-    return command
-
-
 def _add_data_command(commands: Any) -> None:
-    command = _add_command(
+    command = add_command(
         commands,
         "data",
         summary="look at a data set, or write one as svmlight text",
@@ -152,7 +128,7 @@ def _add_data_command(commands: Any) -> None:
 
 
 def _add_loss_command(commands: Any) -> None:
-    command = _add_command(
+    command = add_command(
         commands,
         "loss",
         summary="fit a polynomial loss to a data set",
@@ -167,7 +143,7 @@ def _add_loss_command(commands: Any) -> None:
 
 
 def _add_compile_command(commands: Any) -> None:
-    command = _add_command(
+    command = add_command(
         commands,
         "compile",
         summary="turn a data set into a polynomial of weight bits and a QUBO",
@@ -214,7 +190,7 @@ def _add_compile_command(commands: Any) -> None:
 
 
 def _add_verify_command(commands: Any) -> None:
-    command = _add_command(
+    command = add_command(
         commands,
         "verify",
         summary="prove that a QUBO file is the problem that it claims to be",
@@ -225,14 +201,18 @@ def _add_verify_command(commands: Any) -> None:
     command.add_argument("--data", metavar="DATA", help="the data it was compiled from")
     command.add_argument("--pubo", metavar="FILE", help="the polynomial it was made of")
     command.add_argument(
+        "--embedding", metavar="FILE", help="check that this embedding serves the problem"
+    )
+    command.add_argument(
         "--assignments", type=int, default=200, metavar="N", help="random ones for --data (200)"
     )
     command.add_argument("--seed", type=int, default=0, help="for the random assignments (0)")
+    cli_machine.add_machine_options(command, default=None)
     command.set_defaults(run=_run_verify)
 
 
 def _add_estimate_command(commands: Any) -> None:
-    command = _add_command(
+    command = add_command(
         commands,
         "estimate",
         summary="say what a problem costs: without data of any size at once, with data counted",
@@ -241,9 +221,10 @@ def _add_estimate_command(commands: Any) -> None:
     command.add_argument("data", metavar="DATA", nargs="?", help="count the terms of these data")
     command.add_argument("--table", choices=("paper",), help="the paper's table, computed")
     command.add_argument(
-        "--format", choices=_FORMATS, default="text", help="text, markdown, csv or json"
+        "--format", choices=FORMATS, default="text", help="text, markdown, csv or json"
     )
     command.add_argument("--bits", type=int, default=4, metavar="D", help="bits of a weight (4)")
+    cli_machine.add_machine_options(command, default=None)
     _add_data_options(command)
     _add_loss_options(command)
     command.set_defaults(run=_run_estimate)
@@ -293,13 +274,9 @@ def _numbers(text: str) -> tuple[float, ...]:
         raise argparse.ArgumentTypeError(f"{text!r}: expected numbers like 0.5,-1,0,0.2") from None
 
 
-def _group(kind: type, options: argparse.Namespace) -> Any:
-    return kind(**{f.name: getattr(options, f.name) for f in fields(kind)})
-
-
 def _run_data(options: argparse.Namespace) -> None:
     if options.list:
-        _show({name: _first_line(make) for name, make in named_sets.NAMES.items()}, options)
+        show({name: _first_line(make) for name, make in named_sets.NAMES.items()}, options)
         return
     if options.data is None:
         raise InputError("no DATA; expected a file, - or a named set (qcompile data --list)")
@@ -308,12 +285,12 @@ def _run_data(options: argparse.Namespace) -> None:
         raise InputError(f"{len(shares)} parts but {len(options.output)} files; give one -o a part")
     files.check_outputs(options.output)
     with bar("reading") as progress:
-        data = load_data(options.data, _group(DataOptions, options), progress=progress)
+        data = load_data(options.data, grouped(DataOptions, options), progress=progress)
     parts = split(data, shares, seed=options.seed) if options.split else (data,)
     with files.all_or_nothing():
         for part, path in zip(parts, options.output, strict=False):
             files.save_svmlight(part, path)
-    _show(_describe_data(data), options, written=options.output)
+    show(_describe_data(data), options, written=options.output)
 
 
 def _run_loss(options: argparse.Namespace) -> None:
@@ -322,10 +299,10 @@ def _run_loss(options: argparse.Namespace) -> None:
     files.check_outputs(filter(None, (options.output, options.plot)))
     if options.plot:
         plot.check_ending(options.plot)
-    wanted = _group(LossOptions, options)
+    wanted = grouped(LossOptions, options)
     with bar("reading") as progress:
         moments = load_moments_of(
-            options.data, _group(DataOptions, options), wanted, progress=progress
+            options.data, grouped(DataOptions, options), wanted, progress=progress
         )
     loss = fit_loss_with(moments, wanted)
     written = [path for path in (options.output, options.plot) if path]
@@ -336,7 +313,7 @@ def _run_loss(options: argparse.Namespace) -> None:
             )
         if options.plot:
             plot.plot_losses({f"order {loss.order}, {_source_name(moments)}": loss}, options.plot)
-    _show({**_describe_moments(moments), **_describe_loss(loss)}, options, written=written)
+    show({**_describe_moments(moments), **_describe_loss(loss)}, options, written=written)
 
 
 def _run_compile(options: argparse.Namespace) -> None:
@@ -349,9 +326,9 @@ def _run_compile(options: argparse.Namespace) -> None:
             l0=options.l0,
             threshold=options.threshold,
             shrink=options.prune,
-            data=_group(DataOptions, options),
-            loss=_group(LossOptions, options),
-            qubo=_group(QuboOptions, options),
+            data=grouped(DataOptions, options),
+            loss=grouped(LossOptions, options),
+            qubo=grouped(QuboOptions, options),
             progress=progress,
         )
     moments = compiled.moments
@@ -369,7 +346,7 @@ def _run_compile(options: argparse.Namespace) -> None:
         summary |= _describe_qubo(reduced)
         if options.compare_dimod:
             summary["dimod's ancillas"] = dimod_ancillas(compiled.pubo)
-    _show(summary, options, written=[path for _, path in emits])
+    show(summary, options, written=[path for _, path in emits])
 
 
 def _write_artifact(compiled: Compiled, kind: str, path: str, *, drop_offset: bool) -> None:
@@ -396,18 +373,37 @@ def _run_verify(options: argparse.Namespace) -> int:
         assignments=options.assignments,
         seed=options.seed,
     )
-    shown = {
-        check.name: f"{'ok' if check.holds else 'FAILED'}: {check.detail}" for check in found.checks
-    }
+    checks = list(found.checks)
+    if options.embedding is not None:
+        checks.append(_check_embedding(options, qubo))
+    holds = all(check.holds for check in checks)
+    shown = {check.name: f"{'ok' if check.holds else 'FAILED'}: {check.detail}" for check in checks}
     algebra = any(check.name.startswith("algebra") for check in found.checks)
-    if not found.holds:
+    if found.holds and not holds:
+        shown["verdict"] = "the QUBO is proved, but this embedding does not serve it: embed again"
+    elif not holds:
         shown["verdict"] = "NOT proved: do not use this file"
     elif not algebra:
         shown["verdict"] = "the gates hold, but nothing says which polynomial was compiled"
     else:
         shown["verdict"] = "proved: the minimum over the ancillas is the polynomial, for all bits"
-    _show(shown, options)
-    return 0 if found.holds else _NOT_PROVED
+    show(shown, options)
+    return 0 if holds else NOT_PROVED
+
+
+def _check_embedding(options: argparse.Namespace, qubo: Qubo) -> Check:
+    """Check chains against the problem and the graph they were made for, or another machine's."""
+    from qcompile.embedded import check_embedding
+
+    embedding = embedding_files.load_embedding(options.embedding)
+    chosen = any((options.machine, options.yield_, options.dead_qubits))
+    machine = cli_machine.machine_of(options) if chosen else embedding.machine
+    try:
+        check_embedding(embedding, qubo, machine)
+    except InputError as error:
+        return Check("embedding", False, str(error))
+    size = f"{embedding.qubits} qubits of {machine.name}"
+    return Check("embedding", True, f"{len(embedding.chains)} chains on {size}, all links there")
 
 
 def _same_rows(source: str, qubo: Qubo) -> Dataset:
@@ -438,15 +434,30 @@ def _same_rows(source: str, qubo: Qubo) -> Dataset:
 
 def _run_estimate(options: argparse.Namespace) -> None:
     if options.table:
-        _show_rows(paper_table(), options)
+        show_rows(paper_table(), options)
     elif options.data is not None:
-        _show_rows([_counted(options)], options)
-    elif options.features is None:
-        raise InputError("give --features N (and --order, --bits), DATA, or --table paper")
-    else:
-        order = _group(LossOptions, options).degree
+        show_rows([_counted(options)], options)
+    elif options.features is not None:
+        order = grouped(LossOptions, options).degree
         found = estimate(order, options.features, options.bits)
-        _show_rows([found.to_dict()], options)
+        physical = _on_machine(options, order, found.bits, found.ancillas)
+        show_rows([found.to_dict() | physical], options)
+    elif options.machine is not None:
+        show_rows(largest_problems(cli_machine.machine_of(options)), options)
+    else:
+        raise InputError(
+            "give --features N (and --order, --bits), DATA, --table paper, or --machine NAME alone "
+            "for the largest problems that fit"
+        )
+
+
+def _on_machine(
+    options: argparse.Namespace, order: int, bits: int, ancillas: int
+) -> dict[str, Any]:
+    """Give the physical side of an estimate where a machine is named."""
+    if options.machine is None:
+        return {}
+    return physical_estimate(cli_machine.machine_of(options), order, bits, ancillas)
 
 
 def _counted(options: argparse.Namespace) -> dict[str, Any]:
@@ -455,8 +466,8 @@ def _counted(options: argparse.Namespace) -> dict[str, Any]:
         compiled = compile(
             options.data,
             bits=options.bits,
-            data=_group(DataOptions, options),
-            loss=_group(LossOptions, options),
+            data=grouped(DataOptions, options),
+            loss=grouped(LossOptions, options),
             progress=progress,
         )
     complete = estimate(compiled.loss.order, compiled.moments.features, options.bits)
@@ -471,36 +482,10 @@ def _counted(options: argparse.Namespace) -> dict[str, Any]:
         "qubits": compiled.qubo.variables,
         "qubo_pairs": len(compiled.qubo.first),
         "cover": compiled.qubo.method,
+        **_on_machine(
+            options, compiled.loss.order, compiled.pubo.variables, len(compiled.qubo.ancillas)
+        ),
     }
-
-
-def _show_rows(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
-    """Print a table in the format asked for; a single row as a list of names and values."""
-    kind = "json" if options.json else options.format
-    if kind == "json":  # not orjson: numbers of any size
-        print(json.dumps(rows, indent=2))
-        return
-    if kind == "text" and len(rows) == 1:
-        _show(rows[0], options)
-        return
-    names = list(rows[0])
-    table = [names] + [[_cell(row[name], kind) for name in names] for row in rows]
-    if kind == "csv":
-        csv.writer(sys.stdout, lineterminator="\n").writerows(table)
-        return
-    if kind == "markdown":
-        table.insert(1, ["---"] * len(names))
-        lines = ["| " + " | ".join(line) + " |" for line in table]
-    else:
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [
-            "  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) for line in table
-        ]
-    print("\n".join(lines))
-
-
-def _cell(value: object, kind: str) -> str:
-    return f"{value:,}" if isinstance(value, int) and kind != "csv" else str(value)
 
 
 def _emission(text: str) -> tuple[str, str]:
@@ -586,28 +571,3 @@ def _describe_pubo(pubo: Pubo) -> dict[str, Any]:
 def _describe_qubo(qubo: Qubo) -> dict[str, Any]:
     counted = account(qubo)
     return {name.replace("_", " "): value for name, value in counted.items() if value is not None}
-
-
-def _show(
-    summary: dict[str, Any], options: argparse.Namespace, *, written: Sequence[str] = ()
-) -> None:
-    if options.quiet:
-        return
-    stream = sys.stderr if "-" in written else sys.stdout
-    if options.json:
-        text = orjson.dumps({**summary, "written": list(written)}, option=orjson.OPT_INDENT_2)
-        print(text.decode(), file=stream)
-        return
-    width = max(map(len, summary))
-    for name, value in summary.items():
-        shown = _text(value)
-        print(f"{name:<{width}}  {shown}", file=stream)
-    for path in written:
-        if path != "-":
-            print(f"{'written':<{width}}  {path}", file=stream)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else str(value)

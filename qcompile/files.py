@@ -173,7 +173,7 @@ def save_loss(
 ) -> None:
     """Write a loss as JSON."""
     content = {
-        **_header("loss"),
+        **header_of("loss"),
         **loss_to_dict(loss),
         "preparation": None if preparation is None else preparation.to_dict(),
         "source": dict(source or {}),
@@ -186,7 +186,7 @@ def load_loss(path: str | Path) -> Loss:
     """Read what `save_loss` wrote."""
     with explained(path):
         content = read_json(path)
-        _check_header(content, "loss")
+        check_header(content, "loss")
         return loss_from_dict(content)
 
 
@@ -246,7 +246,7 @@ def encoding_from_dict(values: Mapping[str, Any], variables: int) -> Encoding:
 def save_moments(moments: Moments, path: str | Path) -> None:
     """Write moments as .npz."""
     header = {
-        **_header("moments"),
+        **header_of("moments"),
         "features": moments.features,
         "order": moments.order,
         "count": moments.count,
@@ -286,7 +286,7 @@ def load_moments(path: str | Path) -> Moments:
 def save_pubo(pubo: Pubo, path: str | Path) -> None:
     """Write a polynomial: .npz by the ending, JSON otherwise."""
     header = {
-        **_header("pubo"),
+        **header_of("pubo"),
         "variables": pubo.variables,
         "constant": pubo.constant,
         "encoding": None if pubo.encoding is None else encoding_to_dict(pubo.encoding),
@@ -338,7 +338,7 @@ def load_pubo(path: str | Path) -> Pubo:
             terms = [(arrays[f"indices_{j}"], arrays[f"coefficients_{j}"]) for j in degrees]
         else:
             header = read_json(path)
-            _check_header(header, "pubo")
+            check_header(header, "pubo")
             terms = [(t["indices"], t["coefficients"]) for t in header["terms"]]
         return _pubo_from(header, terms)
 
@@ -389,11 +389,11 @@ def check_finite(array: NDArray[np.float64]) -> None:
         raise FormatError("a number is NaN or infinite")
 
 
-def _header(kind: str) -> dict[str, Any]:
+def header_of(kind: str) -> dict[str, Any]:
     return {"type": f"qcompile.{kind}", "version": FORMAT_VERSION, "qcompile": __version__}
 
 
-def _check_header(content: Any, kind: str) -> None:
+def check_header(content: Any, kind: str) -> None:
     if not isinstance(content, dict) or content.get("type") != f"qcompile.{kind}":
         found = content.get("type") if isinstance(content, dict) else type(content).__name__
         raise FormatError(f"holds {found!r}; expected a qcompile {kind}")
@@ -477,7 +477,7 @@ def read_npz(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, NDA
     if "header" not in arrays:
         raise FormatError(f"not a qcompile {kind} file (it has no header)")
     header = orjson.loads(arrays.pop("header").tobytes())
-    _check_header(header, kind)
+    check_header(header, kind)
     return header, arrays
 
 

@@ -30,6 +30,10 @@ def bar(title: str) -> Iterator[Callable[[int, int | None], None] | None]:
             progress.start()
         progress.update(task, completed=done, total=total)
 
+    def rename(title: str) -> None:
+        progress.update(task, description=title)
+
+    update.rename = rename  # type: ignore[attr-defined]
     try:
         yield update
     finally:

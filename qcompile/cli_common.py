@@ -1,0 +1,121 @@
+"""What all commands of the command line share: how they are declared and how they answer."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, NoReturn
+
+import orjson
+
+__all__ = [
+    "BAD_INPUT",
+    "FORMATS",
+    "INTERRUPTED",
+    "NOT_PROVED",
+    "Parser",
+    "add_command",
+    "grouped",
+    "show",
+    "show_rows",
+]
+
+NOT_PROVED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+FORMATS = ("text", "markdown", "csv", "json")
+
+_DATA_HELP = """\
+DATA is an svmlight (LIBSVM) file, plain or .gz, .bz2, .xz; - for standard input; or a named set
+that needs no file: breast-cancer, long-servedio, mease-wyner, synthetic. A named set may take
+parameters: synthetic:examples=1000,features=5. Write ./NAME for a file of that name.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors fit in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say it in one line, and where help is."""
+        self.exit(BAD_INPUT, f"qcompile: error: {message} (see {self.prog} --help)\n")
+
+
+def add_command(
+    commands: Any, name: str, *, summary: str, example: str, takes_data: bool = True
+) -> argparse.ArgumentParser:
+    """Declare a command with its help, its example and the options that all commands share."""
+    command: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.\n\n{_DATA_HELP if takes_data else ''}",
+        epilog=f"Example:\n  {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    level = command.add_mutually_exclusive_group()
+    level.add_argument("-v", "--verbose", action="store_true", help="say what each pass costs")
+    level.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
+    command.add_argument("--json", action="store_true", help="print the summary as JSON")
+    return command
+
+
+def grouped(kind: type, options: argparse.Namespace) -> Any:
+    """Give the options that a dataclass names as one object of it."""
+    return kind(**{f.name: getattr(options, f.name) for f in fields(kind)})
+
+
+def show_rows(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
+    """Print a table in the format asked for; a single row as a list of names and values."""
+    kind = "json" if options.json else options.format
+    if kind == "json":  # not orjson: numbers of any size
+        print(json.dumps(rows, indent=2))
+        return
+    if kind == "text" and len(rows) == 1:
+        show(rows[0], options)
+        return
+    names = list(rows[0])
+    table = [names] + [[_cell(row[name], kind) for name in names] for row in rows]
+    if kind == "csv":
+        csv.writer(sys.stdout, lineterminator="\n").writerows(table)
+        return
+    if kind == "markdown":
+        table.insert(1, ["---"] * len(names))
+        lines = ["| " + " | ".join(line) + " |" for line in table]
+    else:
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            "  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) for line in table
+        ]
+    print("\n".join(lines))
+
+
+def _cell(value: object, kind: str) -> str:
+    return f"{value:,}" if isinstance(value, int) and kind != "csv" else str(value)
+
+
+def show(
+    summary: dict[str, Any], options: argparse.Namespace, *, written: Sequence[str] = ()
+) -> None:
+    """Print names and values, and which files were written; to stderr if one went to stdout."""
+    if options.quiet:
+        return
+    stream = sys.stderr if "-" in written else sys.stdout
+    if options.json:
+        text = orjson.dumps({**summary, "written": list(written)}, option=orjson.OPT_INDENT_2)
+        print(text.decode(), file=stream)
+        return
+    width = max(map(len, summary))
+    for name, value in summary.items():
+        shown = _text(value)
+        print(f"{name:<{width}}  {shown}", file=stream)
+    for path in written:
+        if path != "-":
+            print(f"{'written':<{width}}  {path}", file=stream)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import dwave.graphs as dg
+import networkx as nx
+import pytest
+from dwave.system.testing import MockDWaveSampler
+
+from qcompile import FormatError, InputError, catalogue, load_machine, machine_from_sampler
+from qcompile.cli import main
+from qcompile.machines import Machine
+
+GRAPHS = {
+    "2000q": dg.chimera_graph(16),
+    "advantage": dg.pegasus_graph(16),
+    "advantage2": dg.zephyr_graph(12),
+    "zephyr15": dg.zephyr_graph(15),
+    "chimera4": dg.chimera_graph(4),
+    "pegasus4": dg.pegasus_graph(4),
+    "zephyr3": dg.zephyr_graph(3),
+}
+PLAIN = 'topology = "pegasus"\nshape = [2]\n[ranges]\nh = [-4, 4]\nj = [-1, 1]\n'
+
+
+def test_the_catalogue_has_the_machines_with_oceans_graphs() -> None:
+    known = catalogue()
+    assert set(known) == set(GRAPHS)
+    for name, machine in known.items():
+        assert nx.utils.graphs_equal(nx.Graph(machine.graph), nx.Graph(GRAPHS[name])), name
+        assert machine.source and machine.date.startswith("20"), name
+        assert machine.qubits is None or machine.qubits <= len(machine.nodes)
+        assert machine.extended_j_range == (-2.0, 1.0)
+
+
+def test_edges_are_the_couplers_by_position() -> None:
+    machine = load_machine("chimera4").without([0, 5, 77], [(1, 4)])
+    graph = nx.Graph(machine.nodes[machine.edges].tolist())
+    expected = dg.chimera_graph(4)
+    expected.remove_nodes_from([0, 5, 77])
+    expected.remove_edge(1, 4)
+    assert {frozenset(e) for e in graph.edges} == {frozenset(e) for e in expected.edges}
+    assert (machine.edges[:, 0] < machine.edges[:, 1]).all()
+
+
+def test_a_random_yield_is_seeded_and_of_the_asked_size() -> None:
+    machine = load_machine("zephyr3")
+    damaged = machine.with_yield(0.9, seed=5)
+    assert len(damaged.nodes) == round(0.9 * len(machine.nodes))
+    assert damaged.graph_id == machine.with_yield(0.9, seed=5).graph_id
+    assert damaged.graph_id != machine.with_yield(0.9, seed=6).graph_id
+    assert machine.with_yield(1.0).graph_id == machine.graph_id
+
+
+def test_the_published_yield_has_the_published_numbers() -> None:
+    machine = load_machine("advantage2").with_yield("published", seed=1)
+    assert (len(machine.nodes), len(machine.edges)) == (4589, 41729)
+    with pytest.raises(InputError, match="no published number"):
+        load_machine("zephyr3").with_yield("published")
+
+
+@pytest.mark.parametrize("share", [0.0, 1.5, -1.0, "half"])
+def test_an_impossible_yield_is_refused(share: float | str) -> None:
+    with pytest.raises(InputError, match="yield"):
+        load_machine("zephyr3").with_yield(share)
+
+
+@pytest.mark.parametrize(
+    ("topology", "shape"), [("chimera", [3, 3, 4]), ("pegasus", [3]), ("zephyr", [2, 4])]
+)
+def test_a_live_sampler_gives_its_working_graph(topology: str, shape: list[int]) -> None:
+    whole = MockDWaveSampler(topology_type=topology, topology_shape=shape)
+    dead, coupler = whole.nodelist[3], whole.edgelist[-1]
+    sampler = MockDWaveSampler(
+        topology_type=topology, topology_shape=shape, broken_nodes=[dead], broken_edges=[coupler]
+    )
+    machine = machine_from_sampler(sampler)
+    assert machine.nodes.tolist() == sorted(sampler.nodelist)
+    found = {frozenset(e) for e in machine.nodes[machine.edges].tolist()}
+    assert found == {frozenset(e) for e in sampler.edgelist}
+    assert machine.h_range == (-4.0, 4.0) and machine.extended_j_range == (-2.0, 1.0)
+
+
+def test_a_machine_of_ones_own_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(PLAIN + "[working]\ndead_qubits = [4]\ndead_couplers = [[9, 8]]\n")
+    # tables may come in any order; qubit 4 is on P2
+    machine = load_machine(path)
+    assert machine.name == "mine"
+    assert 4 not in machine.nodes
+    assert machine.dead_couplers == {(8, 9)}
+    assert machine.precision is None
+
+
+BROKEN = {
+    "": "topology is missing",
+    "topology = ": "not a machine in TOML",
+    PLAIN.replace("pegasus", "torus"): "expected one of chimera, pegasus, zephyr",
+    PLAIN.replace("[2]", "[0]"): "expected 1 to 1 sizes",
+    PLAIN.replace("[2]", "[1000000]"): "expected 1 to 1 sizes",
+    PLAIN.replace("[2]", '["2"]'): "whole numbers",
+    PLAIN.replace("[-4, 4]", "[4, -4]"): r"ranges\.h",
+    PLAIN.replace("[-4, 4]", "[1, 4]"): "around 0",
+    PLAIN.replace("[-4, 4]", "7"): r"expected \[low, high\]",
+    PLAIN.replace("h = [-4, 4]\n", ""): r"ranges\.h is missing",
+    PLAIN + "colour = [-1, 1]\n": r"ranges\.colour is not known",
+    "colour = 1\n" + PLAIN: "colour is not known",
+    "working = 3\n" + PLAIN: "working is not a table",
+    PLAIN + "[working]\nqubits = 0\n": r"working\.qubits",
+    PLAIN + '[working]\ndead_qubits = ["a"]\n': "dead_qubits",
+    PLAIN + "[working]\ndead_couplers = [[1, 2, 3]]\n": "dead_couplers",
+    PLAIN + "[precision]\nh = 0.01\nj = -1\n": r"precision\.j",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BROKEN.items())
+def test_a_broken_toml_names_the_file_and_the_fault(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_text(text)
+    with pytest.raises(FormatError, match=message) as caught:
+        load_machine(path)
+    assert "broken.toml" in str(caught.value)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "binary.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(FormatError, match=r"binary\.toml: not a machine"):
+        load_machine(path)
+
+
+@pytest.mark.parametrize("name", ["advantag", "../pyproject", "hardware/advantage", ""])
+def test_an_unknown_machine_lists_the_known_ones(name: str) -> None:
+    with pytest.raises(InputError, match="advantage2"):
+        load_machine(name)
+
+
+def test_dead_parts_must_be_on_the_graph() -> None:
+    with pytest.raises(InputError, match="dead qubit 9999"):
+        _ = load_machine("chimera4").without([9999]).graph
+    with pytest.raises(InputError, match="dead coupler 0-1 "):
+        _ = load_machine("chimera4").without([], [(1, 0)]).graph
+    machine = Machine("none", "chimera", (1, 1, 1))
+    with pytest.raises(InputError, match="no working qubit"):
+        _ = machine.without([0, 1]).graph
+
+
+def test_the_command_lists_and_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["machines", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["name"]: row["qubits"] for row in rows}["advantage"] == 5640
+    assert main(["machines", "advantage", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["working_qubits"] == 5612 and row["source"] and row["extended_j_range"] == [-2, 1]
+    assert row["complete_cubic_bits_at_most_by_any_method"] == 65
+    assert main(["machines", "nonsense"]) == 2
+    assert "advantage" in capsys.readouterr().err
