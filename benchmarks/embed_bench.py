@@ -6,6 +6,7 @@ qubits, and how well the formula of `qcompile.physical` predicts it all.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterable
 from statistics import fmean
@@ -135,7 +136,7 @@ def what_helps(qubo: Qubo, machine: Machine, name: str) -> None:
         order = np.array([*roles.spread, *roles.crossing], dtype=np.int32)
         for group in layouts(lines_of(machine), roles, ground.qubits):
             found: list[NDArray[np.int32]] = []
-            for owner in group[:1] if first_only else group:
+            for owner in itertools.islice(group, 1 if first_only else None):
                 settled = _settle(ground, owner, order)
                 if settled is not None:
                     found.append(settled)

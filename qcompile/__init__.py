@@ -5,8 +5,11 @@ Stages are nouns (`Dataset`, `Moments`, `Loss`, `Pubo`, `Qubo`, `Embedded`,
 `quadratize`, `embed`, `unembed`); `compile` calls them in order up to the QUBO.
 """
 
+from typing import Any
+
 from qcompile._version import __version__
 from qcompile.accounting import account
+from qcompile.anneal import anneal, anneal_examples
 from qcompile.artifacts import (
     Ancillas,
     Dataset,
@@ -17,6 +20,7 @@ from qcompile.artifacts import (
     Pubo,
     Qubo,
 )
+from qcompile.classifier import Classifier, decode, load_classifier, save_classifier
 from qcompile.data import add_noise, folds, from_arrays, prepare, read, shuffle, split
 from qcompile.discretize import discretize
 from qcompile.embed import EmbeddingNotFound, embed, find_embedding
@@ -40,12 +44,18 @@ from qcompile.preflight import preflight
 from qcompile.quadratize import quadratize
 from qcompile.quality import quality
 from qcompile.qubo_files import load_qubo, save_qubo
-from qcompile.unembed import Samples, unembed
+from qcompile.restore import restore
+from qcompile.samples import Samples, load_samples, save_samples
+from qcompile.solve import SOLVERS, solve
+from qcompile.train import Trained, cross_validate, train
+from qcompile.unembed import unembed
 from qcompile.verify import verify
 from qcompile.weight_range import warnings_for
 
 __all__ = [
+    "SOLVERS",
     "Ancillas",
+    "Classifier",
     "Compiled",
     "Dataset",
     "Embedded",
@@ -58,17 +68,23 @@ __all__ = [
     "Machine",
     "MemoryLimitError",
     "Moments",
+    "PolynomialLossClassifier",
     "Preparation",
     "Pubo",
     "QcompileError",
     "Qubo",
     "Samples",
+    "Trained",
     "__version__",
     "account",
     "add_noise",
+    "anneal",
+    "anneal_examples",
     "catalogue",
     "check_embedding",
     "compile",
+    "cross_validate",
+    "decode",
     "discretize",
     "embed",
     "estimate",
@@ -76,12 +92,14 @@ __all__ = [
     "fit_loss",
     "folds",
     "from_arrays",
+    "load_classifier",
     "load_embedding",
     "load_loss",
     "load_machine",
     "load_moments",
     "load_pubo",
     "load_qubo",
+    "load_samples",
     "machine_from_sampler",
     "moments_of",
     "preflight",
@@ -89,14 +107,28 @@ __all__ = [
     "quadratize",
     "quality",
     "read",
+    "restore",
+    "save_classifier",
     "save_embedding",
     "save_loss",
     "save_moments",
     "save_pubo",
     "save_qubo",
+    "save_samples",
     "shuffle",
+    "solve",
     "split",
+    "train",
     "unembed",
     "verify",
     "warnings_for",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Bring in the scikit-learn face only when it is asked for: scikit-learn takes a second."""
+    if name == "PolynomialLossClassifier":
+        from qcompile.estimator import PolynomialLossClassifier
+
+        return PolynomialLossClassifier
+    raise AttributeError(f"module 'qcompile' has no attribute {name!r}")

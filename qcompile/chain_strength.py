@@ -19,6 +19,7 @@ __all__ = ["SWEEP_FACTORS", "Scaling", "scaling_of", "strength_of", "sweep", "wi
 SWEEP_FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 # Ocean's prefactor for uniform torque compensation.
 _TORQUE = 1.414
+_STRONGEST = 1e100
 
 
 def strength_of(qubo: Qubo, wanted: float | str = "torque") -> float:
@@ -30,13 +31,13 @@ def strength_of(qubo: Qubo, wanted: float | str = "torque") -> float:
     """
     h, couplings = to_ising(qubo)
     if not isinstance(wanted, str):
-        if not (math.isfinite(wanted) and wanted > 0):
-            raise InputError(f"chain strength {wanted}; expected a number above 0")
+        if not 0 < wanted <= _STRONGEST:
+            raise InputError(
+                f"chain strength {wanted}; expected a number above 0, up to {_STRONGEST:g}"
+            )
         return float(wanted)
     if wanted not in ("torque", "scaled"):
-        raise InputError(
-            f"chain strength {wanted!r}; expected torque, scaled, sweep or a number above 0"
-        )
+        raise InputError(f"chain strength {wanted!r}; expected torque, scaled or a number above 0")
     if wanted == "torque":
         if not len(couplings):
             return 1.0
@@ -104,10 +105,10 @@ def scaling_of(embedded: Embedded) -> Scaling:
         totals = _totals(embedded)
         limits["couplings of one qubit"] = _overshoot(totals, machine.per_qubit_coupling_range)
     if machine.per_group_coupling_range is not None:
-        # The groups are not told by the graph; half of a qubit's couplers on each side is the
-        # best case, all of one sign on one side the worst: the worst is taken.
-        totals = _totals(embedded)
-        limits["couplings of one group"] = _overshoot(totals, machine.per_group_coupling_range)
+        # The groups are not told by the graph. At worst all couplers of a qubit with one sign are
+        # in the same group: each sign is held to the limit alone.
+        both = np.concatenate([_totals(embedded, -1), _totals(embedded, +1)])
+        limits["couplings of one group"] = _overshoot(both, machine.per_group_coupling_range)
     limit, most = max(limits.items(), key=lambda item: item[1])
     factor = 1.0 / most if most else 1.0
     own = np.abs(embedded.couplings[~embedded.in_chain]) * factor
@@ -127,11 +128,14 @@ def scaling_of(embedded: Embedded) -> Scaling:
     )
 
 
-def _totals(embedded: Embedded) -> Floats:
-    size = len(embedded.qubits)
-    totals = np.zeros(size)
-    np.add.at(totals, embedded.first, embedded.couplings)
-    np.add.at(totals, embedded.second, embedded.couplings)
+def _totals(embedded: Embedded, sign: int = 0) -> Floats:
+    """Add up the couplings of each qubit, all of them or those of one sign."""
+    values = embedded.couplings
+    if sign:
+        values = np.where(np.sign(values) == sign, values, 0.0)
+    totals = np.zeros(len(embedded.qubits))
+    np.add.at(totals, embedded.first, values)
+    np.add.at(totals, embedded.second, values)
     return totals
 
 
@@ -164,6 +168,11 @@ def sweep(
     """
     from qcompile.unembed import unembed
 
+    if not factors or min(factors) <= 0 or reads < 1:
+        raise InputError(
+            f"factors {tuple(factors)} and {reads} reads; expected at least one factor above 0 and "
+            "at least one read"
+        )
     take = sample or _annealer(reads, seed)
     rows: list[dict[str, Any]] = []
     best: tuple[float, Embedded] | None = None
@@ -185,8 +194,7 @@ def sweep(
         )
         if best is None or mean < best[0]:
             best = (mean, tried)
-    if best is None:
-        raise InputError("no chain strengths to try; give at least one factor")
+    assert best is not None
     return best[1], rows
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from qcompile import cli_machine, embedding_files, files, named_sets, qubo_files
+from qcompile import cli_machine, cli_solve, embedding_files, files, named_sets, qubo_files
 from qcompile._version import __version__
 from qcompile.accounting import account, dimod_ancillas
 from qcompile.artifacts import SCALINGS, Dataset, Loss, Moments, Preparation, Pubo, Qubo
@@ -94,7 +94,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="qcompile",
         description="Compile the training of a robust binary classifier for a quantum annealer.",
-        epilog="Stages: data -> loss -> compile (moments, loss, pubo, qubo) -> verify -> embed. "
+        epilog="Stages: data -> loss -> compile (moments, loss, pubo, qubo) -> verify -> embed "
+        "-> solve -> decode -> predict; train goes the whole way. "
         "Try: qcompile compile breast-cancer --scale standard --features 8 --bits 2",
     )
     parser.add_argument("--version", action="version", version=f"qcompile {__version__}")
@@ -105,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_verify_command(commands)
     _add_estimate_command(commands)
     cli_machine.add_commands(commands)
+    cli_solve.add_commands(commands, _add_data_options, _add_loss_options)
     return parser
 
 
@@ -283,7 +285,7 @@ def _run_data(options: argparse.Namespace) -> None:
     shares = options.split or [1.0]
     if options.output and len(options.output) != len(shares):
         raise InputError(f"{len(shares)} parts but {len(options.output)} files; give one -o a part")
-    files.check_outputs(options.output)
+    files.check_outputs(options.output, inputs=(options.data,))
     with bar("reading") as progress:
         data = load_data(options.data, grouped(DataOptions, options), progress=progress)
     parts = split(data, shares, seed=options.seed) if options.split else (data,)
@@ -296,7 +298,7 @@ def _run_data(options: argparse.Namespace) -> None:
 def _run_loss(options: argparse.Namespace) -> None:
     from qcompile import plot
 
-    files.check_outputs(filter(None, (options.output, options.plot)))
+    files.check_outputs(filter(None, (options.output, options.plot)), inputs=(options.data,))
     if options.plot:
         plot.check_ending(options.plot)
     wanted = grouped(LossOptions, options)
@@ -318,7 +320,7 @@ def _run_loss(options: argparse.Namespace) -> None:
 
 def _run_compile(options: argparse.Namespace) -> None:
     emits = [_emission(text) for text in options.emit]
-    files.check_outputs(path for _, path in emits)
+    files.check_outputs((path for _, path in emits), inputs=(options.data,))
     with bar("reading") as progress:
         compiled = compile(
             options.data,
@@ -396,8 +398,7 @@ def _check_embedding(options: argparse.Namespace, qubo: Qubo) -> Check:
     from qcompile.embedded import check_embedding
 
     embedding = embedding_files.load_embedding(options.embedding)
-    chosen = any((options.machine, options.yield_, options.dead_qubits))
-    machine = cli_machine.machine_of(options) if chosen else embedding.machine
+    machine = cli_machine.machine_of(options, embedding.machine)
     try:
         check_embedding(embedding, qubo, machine)
     except InputError as error:
@@ -442,7 +443,7 @@ def _run_estimate(options: argparse.Namespace) -> None:
         found = estimate(order, options.features, options.bits)
         physical = _on_machine(options, order, found.bits, found.ancillas)
         show_rows([found.to_dict() | physical], options)
-    elif options.machine is not None:
+    elif cli_machine.names_machine(options):
         show_rows(largest_problems(cli_machine.machine_of(options)), options)
     else:
         raise InputError(
@@ -455,7 +456,7 @@ def _on_machine(
     options: argparse.Namespace, order: int, bits: int, ancillas: int
 ) -> dict[str, Any]:
     """Give the physical side of an estimate where a machine is named."""
-    if options.machine is None:
+    if not cli_machine.names_machine(options):
         return {}
     return physical_estimate(cli_machine.machine_of(options), order, bits, ancillas)
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from qcompile import embedding_files, files, qubo_files
-from qcompile.cli_common import FORMATS, add_command, show, show_rows
+from qcompile.cli_common import FORMATS, NOT_PROVED, add_command, show, show_rows
 from qcompile.errors import InputError
 from qcompile.machines import Machine, catalogue, load_machine
 from qcompile.progress import bar
 
-__all__ = ["add_commands", "add_machine_options", "machine_of"]
+__all__ = ["add_commands", "add_machine_options", "machine_of", "names_machine"]
 
 _METHODS = ("auto", "biclique", "clique", "minorminer")
 _PREFERENCES = ("qubits", "chain")
@@ -47,13 +47,22 @@ def add_machine_options(command: argparse.ArgumentParser, *, default: str | None
     group.add_argument(
         "--dead-qubits", type=_qubits, default=[], metavar="Q,...", help="qubits that do not work"
     )
+    group.add_argument(
+        "--dead-couplers", type=_couplers, default=[], metavar="Q-Q,...", help="couplers likewise"
+    )
 
 
-def machine_of(options: argparse.Namespace) -> Machine:
-    """Give the machine that the options describe."""
-    machine = load_machine(options.machine)
-    if options.dead_qubits:
-        machine = machine.without(options.dead_qubits)
+def names_machine(options: argparse.Namespace) -> bool:
+    """Say whether the options name a machine or damage one."""
+    return any((options.machine, options.yield_, options.dead_qubits, options.dead_couplers))
+
+
+def machine_of(options: argparse.Namespace, known: Machine | None = None) -> Machine:
+    """Give the machine that the options describe: `known`, or the default, where none is named."""
+    machine = known if known is not None and options.machine is None else None
+    machine = machine or load_machine(options.machine)
+    if options.dead_qubits or options.dead_couplers:
+        machine = machine.without(options.dead_qubits, options.dead_couplers)
     if options.yield_ is not None:
         machine = machine.with_yield(_share(options.yield_), seed=options.yield_seed)
     return machine
@@ -64,6 +73,14 @@ def _qubits(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r}: expected qubits like 3,17,250") from None
+
+
+def _couplers(text: str) -> list[tuple[int, int]]:
+    try:
+        pairs = [part.split("-") for part in text.split(",")]
+        return [(int(a), int(b)) for a, b in pairs]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected couplers like 3-17,4-9") from None
 
 
 def _share(text: str) -> float | str:
@@ -143,7 +160,9 @@ def _add_embed_command(commands: Any) -> None:
         "--reuse", metavar="FILE", help="check and use this embedding instead of searching"
     )
     command.add_argument(
-        "--preflight", action="store_true", help="only say whether it can fit, and what would"
+        "--preflight",
+        action="store_true",
+        help="only say whether it can fit, and what would; exit 1 if it cannot",
     )
     search = command.add_argument_group("search")
     search.add_argument("--method", choices=_METHODS, default="auto", help="how to search (auto)")
@@ -173,7 +192,7 @@ def _add_embed_command(commands: Any) -> None:
     command.set_defaults(run=_run_embed)
 
 
-def _run_embed(options: argparse.Namespace) -> None:
+def _run_embed(options: argparse.Namespace) -> int:
     from qcompile import plot
     from qcompile.chain_strength import sweep
     from qcompile.embed import embed
@@ -181,7 +200,11 @@ def _run_embed(options: argparse.Namespace) -> None:
     from qcompile.quality import quality
 
     written = [path for path in (options.output, options.target, options.plot) if path]
-    files.check_outputs(written)
+    files.check_outputs(written, inputs=(options.qubo, options.reuse, options.machine))
+    if options.preflight and written:
+        raise InputError(
+            "--preflight only counts: there is nothing to write, leave out -o and such"
+        )
     if options.plot:
         plot.check_ending(options.plot)
     if options.target:
@@ -189,12 +212,11 @@ def _run_embed(options: argparse.Namespace) -> None:
     strength = _strength(options.chain_strength)
     qubo, _ = qubo_files.load_qubo(options.qubo)
     reused = None if options.reuse is None else embedding_files.load_embedding(options.reuse)
-    chosen = any((options.machine, options.yield_, options.dead_qubits))
-    machine = machine_of(options) if reused is None or chosen else reused.machine
-    report = preflight(qubo, machine)
+    machine = machine_of(options, None if reused is None else reused.machine)
+    report = preflight(qubo, machine, clique=options.preflight)
     if options.preflight:
         show({"machine": machine.name, **report.to_dict()}, options)
-        return
+        return NOT_PROVED if report.impossible else 0
     with bar("embedding") as progress:
         embedded = embed(
             qubo,
@@ -225,7 +247,7 @@ def _run_embed(options: argparse.Namespace) -> None:
         figures["sweep"] = table
     if options.json:
         show(figures, options, written=written)
-        return
+        return 0
     figures["chain_lengths"] = ", ".join(f"{n}: {c}" for n, c in figures["chain_lengths"].items())
     for row in figures.pop("sweep", []):
         name = f"sweep at strength {row['chain_strength']:.4g}"
@@ -235,6 +257,7 @@ def _run_embed(options: argparse.Namespace) -> None:
         )
     plain = {name.replace("_", " "): value for name, value in figures.items() if value is not None}
     show(plain, options, written=written)
+    return 0
 
 
 def _strength(text: str) -> float | str:

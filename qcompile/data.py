@@ -63,10 +63,31 @@ def read(
     >>> read("long-servedio").x.shape
     (2000, 21)
     """
+    x, labels, about = read_rows(
+        source,
+        rows=rows,
+        index_base=index_base,
+        num_features=num_features,
+        seed=seed,
+        progress=progress,
+    )
+    return from_arrays(x, labels, positive=positive, source=about)
+
+
+def read_rows(
+    source: str | Path,
+    *,
+    rows: int | None = None,
+    index_base: int | None = None,
+    num_features: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> tuple[Matrix, Floats, dict[str, Any]]:
+    """Read rows and their labels as they are, whatever the labels mean; and where from."""
     _check_limits(rows, index_base, num_features)
     if named_sets.is_named(source):
-        x, labels, about = named_sets.make(str(source), seed=seed)
-        return from_arrays(x[:rows], labels[:rows], positive=positive, source=about)
+        x, labels, made = named_sets.make(str(source), seed=seed)
+        return x[:rows], np.asarray(labels[:rows], dtype=np.float64), dict(made)
     reader = SvmlightReader(source, progress=progress)
     pieces: list[Piece] = []
     found = used = 0
@@ -89,8 +110,7 @@ def read(
     x = _matrix(pieces, reader.name, base=base, num_features=num_features)
     labels = np.concatenate([piece.labels for piece in pieces])
     del pieces, piece  # their memory is needed twice otherwise
-    about = _about(reader, len(labels), base)
-    return from_arrays(x, labels, positive=positive, source=about, name=reader.name)
+    return x, labels, dict(_about(reader, len(labels), base))
 
 
 class LateIndexZeroError(InputError):

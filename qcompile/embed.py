@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,14 +42,16 @@ Rows = tuple[NDArray[np.int32], NDArray[np.int32]]
 Progress = Callable[[str, int, int], None]
 
 # Work for the improvement of one try, pairs of variables times the longest chain: a second.
-_WORK = 100_000_000
+_WORK = 50_000_000
+_MOST_TRIES = 1000
 _MOVES_EACH = 200  # of small problems: moves for each variable
 # A start that is so many times worse than the best is left as it is.
-_HOPELESS = 1.25
+_HOPELESS = 2.0
 _SLICE = 500  # moves, after which the search may be stopped
 _HOT, _COLD = 0.5, 0.1  # qubits that a move may cost at first and in the end
-# Problems that minorminer embeds within seconds; above, `auto` leaves it for a last resort.
-_SMALL_PAIRS = 350
+# Problems that minorminer embeds within seconds and often best: sparse ones, by the mean number of
+# neighbours. For others `auto` leaves it for a last resort.
+_SPARSE_DEGREE, _SPARSE_PAIRS = 12, 2000
 # Share of variables without a place for which it is worth looking for room elsewhere.
 _MOST_HOMELESS = 0.1
 # A complete graph on more variables than this needs more qubits than any machine has.
@@ -136,8 +138,6 @@ def embed(
 
 def _on(embedding: Embedding, machine: Machine) -> Embedding:
     """Give an embedding that was checked against a machine as one on that machine."""
-    from dataclasses import replace
-
     return replace(embedding, machine=machine)
 
 
@@ -158,7 +158,7 @@ def find_embedding(
     The same seed gives the same chains on any number of cores as long as the time limit is not
     reached.
     """
-    _check_options(method, prefer, tries, time_limit, effort)
+    _check_options(method, prefer, tries, time_limit, effort, seed)
     report = preflight(qubo, machine)
     if report.impossible:
         raise EmbeddingNotFound(report.message)
@@ -167,7 +167,10 @@ def find_embedding(
     search = _Search(ground, options, progress)
     search.run()
     if search.best is None:
-        raise EmbeddingNotFound(_not_found(report.message, machine, qubo, method, time_limit))
+        late = time.monotonic() > options.deadline
+        raise EmbeddingNotFound(
+            _not_found(report.message, machine, qubo, options, time_limit, late)
+        )
     owner, name = search.best
     found = Embedding(
         chains=_chains(owner, ground),
@@ -187,23 +190,31 @@ def find_embedding(
     return found
 
 
-def _check_options(method: str, prefer: str, tries: int, seconds: float, effort: float) -> None:
+def _check_options(
+    method: str, prefer: str, tries: int, seconds: float, effort: float, seed: int
+) -> None:
     if method not in EMBED_METHODS:
         raise InputError(f"method {method!r}; expected one of {', '.join(EMBED_METHODS)}")
     if prefer not in PREFERENCES:
         raise InputError(f"prefer {prefer!r}; expected one of {', '.join(PREFERENCES)}")
-    if tries < 1 or not seconds > 0 or not 0 <= effort < 1e6:
+    if not 1 <= tries <= _MOST_TRIES or not 0 < seconds < 1e9 or not 0 <= effort < 1e6:
         raise InputError(
-            f"{tries} tries, time limit {seconds}, effort {effort}; expected at least one try, a "
-            "time above 0 and an effort of 0 or more"
+            f"{tries} tries, time limit {seconds:g}, effort {effort:g}; expected 1 to "
+            f"{_MOST_TRIES} tries, a time above 0 and an effort of 0 or more"
         )
+    if not 0 <= seed < 2**32:
+        raise InputError(f"seed {seed}; expected 0 to {2**32 - 1}")
 
 
-def _not_found(advice: str, machine: Machine, qubo: Qubo, method: str, seconds: float) -> str:
+def _not_found(
+    advice: str, machine: Machine, qubo: Qubo, options: _Options, seconds: float, late: bool
+) -> str:
+    if late:
+        advice = f"the time limit cut the search, raise it; {advice}".removesuffix("; ")
     return (
         f"no embedding of {qubo.variables} variables and {len(qubo.first)} couplings found on "
-        f"{machine.name} ({len(machine.nodes)} qubits) with method {method} in {seconds:g} s: "
-        f"{advice or 'use fewer bits or features, or a larger machine'}"
+        f"{machine.name} ({len(machine.nodes)} qubits) with method {options.method} in "
+        f"{seconds:g} s: {advice or 'use fewer bits or features, or a larger machine'}"
     )
 
 
@@ -232,12 +243,11 @@ class _Search:
     def _starts(self) -> Iterator[tuple[str, list[Owner]]]:
         wanted, ground = self.options.method, self.ground
         if wanted in ("auto", "biclique"):
-            yield "biclique", _from_strips(ground, self.options)
+            yield "biclique", self._from_strips()
         if wanted in ("auto", "clique"):
             yield "clique", _from_clique(ground)
-        small = len(ground.qubo.first) <= _SMALL_PAIRS
-        if wanted == "minorminer" or (wanted == "auto" and (small or self.best is None)):
-            yield "minorminer", list(self._from_minorminer())
+        if wanted == "minorminer" or (wanted == "auto" and (_is_sparse(ground) or not self.best)):
+            yield "minorminer", self._from_minorminer()
 
     def _promising(self, owners: Sequence[Owner]) -> bool:
         """Say whether any of them is near enough to the best to be worth improving."""
@@ -268,18 +278,20 @@ class _Search:
         def one(number: int) -> Owner:
             return self._anneal(ranked[number % len(ranked)], options.seed + number)
 
-        pool = ThreadPoolExecutor(min(cores(), options.tries))
-        try:
-            for owner in pool.map(one, range(options.tries)):
-                done += 1
-                self._offer([owner], name)
-                if self.progress is not None and self._cost is not None:
-                    qubits = self.ground.cost(self._best_owner, "qubits")[0]
-                    self.progress(f"{name}, best {qubits} qubits", done, options.tries)
-        finally:
-            self._stop.set()
-            pool.shutdown(cancel_futures=True)
-            self._stop.clear()
+        with ThreadPoolExecutor(min(cores(), options.tries)) as pool:
+            running = [pool.submit(one, number) for number in range(options.tries)]
+            try:
+                for future in running:
+                    self._offer([future.result()], name)
+                    done += 1
+                    if self.progress is not None:
+                        qubits = self.ground.cost(self._best_owner, "qubits")[0]
+                        self.progress(f"{name}, best {qubits} qubits", done, options.tries)
+            except KeyboardInterrupt:
+                # what the others have reached by now is worth keeping
+                self._stop.set()
+                self._offer([f.result() for f in running[done:] if not f.cancel()], name)
+                raise
 
     @property
     def _best_owner(self) -> Owner:
@@ -304,7 +316,35 @@ class _Search:
             improve(board, count, seed * slices + number, heats[number], heats[number + 1], power)
         return board.owner.copy()
 
-    def _from_minorminer(self) -> Iterator[Owner]:
+    def _from_strips(self) -> list[Owner]:
+        """Lay strips in many places and keep the best few; more strips where fewer do not do.
+
+        What is found is offered at once, so that Ctrl-C loses nothing.
+        """
+        from qcompile.strips import layouts, lines_of, roles_of
+
+        ground, options = self.ground, self.options
+        roles = roles_of(ground.qubo)
+        if not roles.spread:  # nothing meets anything
+            owner = np.full(ground.qubits, -1, dtype=np.int32)
+            owner[: ground.variables] = np.arange(ground.variables)
+            return [owner]
+        order = np.array([*roles.spread, *roles.crossing], dtype=np.int32)
+        for group in layouts(lines_of(ground.machine), roles, ground.qubits):
+            found: list[Owner] = []
+            for owner in group:
+                if self._left() <= 0:
+                    break
+                settled = _settle(ground, owner, order)
+                if settled is not None:
+                    found.append(settled)
+                    self._offer([settled], "biclique")
+            if found or self._left() <= 0:
+                ranked = sorted(found, key=lambda owner: ground.cost(owner, options.prefer))
+                return ranked[: options.tries]
+        return []
+
+    def _from_minorminer(self) -> list[Owner]:
         """Run tries in processes, as many at a time as there are cores."""
         ground, options = self.ground, self.options
         waiting = list(range(options.tries))
@@ -321,15 +361,15 @@ class _Search:
                     done += 1
                     if owner is not None:
                         answers[number] = owner
-                        self._offer([owner], "minorminer")
                     if self.progress is not None:
                         self.progress("minorminer", done, options.tries)
                 time.sleep(0.02)
         finally:
             for miner in running.values():
                 miner.stop()
-        for number in sorted(answers):
-            yield answers[number]
+            # in the order of the seeds, not of finishing, so that ties do not depend on the clock
+            self._offer([answers[number] for number in sorted(answers)], "minorminer")
+        return [answers[number] for number in sorted(answers)]
 
 
 class _Miner:
@@ -349,16 +389,16 @@ class _Miner:
             [sys.executable, "-m", "qcompile.minorminer_worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             start_new_session=True,
         )
-        self._answer: bytes = b""
+        self._answer, self._complaint = b"", b""
         self._thread = threading.Thread(target=self._talk, args=(json.dumps(task).encode(),))
         self._thread.daemon = True
         self._thread.start()
 
     def _talk(self, task: bytes) -> None:
-        self._answer = self._process.communicate(task)[0]
+        self._answer, self._complaint = self._process.communicate(task)
 
     @property
     def finished(self) -> bool:
@@ -366,10 +406,11 @@ class _Miner:
 
     def owner(self, ground: _Ground) -> Owner | None:
         """Give what was found, trimmed."""
-        try:
-            chains = json.loads(self._answer or b"[]")
-        except ValueError:
-            chains = []
+        if self._process.returncode:
+            last = self._complaint.decode(errors="replace").strip().rpartition("\n")[2]
+            _log.warning("minorminer failed: %s", last or f"exit {self._process.returncode}")
+            return None
+        chains = json.loads(self._answer)
         return _trimmed(ground, chains) if chains else None
 
     def stop(self) -> None:
@@ -377,28 +418,9 @@ class _Miner:
         self._thread.join()
 
 
-def _from_strips(ground: _Ground, options: _Options) -> list[Owner]:
-    """Lay strips in many places and keep the best few; more strips only where fewer do not do."""
-    from qcompile.strips import layouts, lines_of, roles_of
-
-    roles = roles_of(ground.qubo)
-    if not roles.spread:  # nothing meets anything
-        owner = np.full(ground.qubits, -1, dtype=np.int32)
-        owner[: ground.variables] = np.arange(ground.variables)
-        return [owner]
-    order = np.array([*roles.spread, *roles.crossing], dtype=np.int32)
-    for group in layouts(lines_of(ground.machine), roles, ground.qubits):
-        found = []
-        for owner in group:
-            if time.monotonic() > options.deadline:
-                break
-            settled = _settle(ground, owner, order)
-            if settled is not None:
-                found.append(settled)
-        if found:
-            ranked = sorted(found, key=lambda owner: ground.cost(owner, options.prefer))
-            return ranked[: options.tries]
-    return []
+def _is_sparse(ground: _Ground) -> bool:
+    pairs = len(ground.qubo.first)
+    return pairs <= min(_SPARSE_PAIRS, _SPARSE_DEGREE / 2 * ground.variables)
 
 
 def _settle(ground: _Ground, owner: Owner, order: NDArray[np.int32]) -> Owner | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,8 @@ from qcompile.errors import InputError
 from qcompile.machines import Machine
 
 __all__ = ["Embedded", "Embedding", "check_embedding", "problem_id", "to_embedded"]
+
+_log = logging.getLogger("qcompile")
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,8 @@ def problem_id(qubo: Qubo) -> str:
 def check_embedding(embedding: Embedding, qubo: Qubo, machine: Machine | None = None) -> None:
     """Raise InputError, naming the variable, unless the embedding serves this problem there."""
     machine = machine or embedding.machine
+    if embedding.problem != problem_id(qubo):
+        _log.info("this embedding was made for another structure: checking whether it serves")
     if len(embedding.chains) != qubo.variables:
         raise InputError(
             f"an embedding of {len(embedding.chains)} variables; the problem has "

@@ -12,7 +12,7 @@ import orjson
 from qcompile.embedded import Embedded, Embedding
 from qcompile.errors import FormatError, InputError
 from qcompile.files import check_header, explained, header_of, read_json, write_atomically
-from qcompile.machines import Machine
+from qcompile.machines import Machine, read_ranges
 
 __all__ = [
     "TARGET_ENDINGS",
@@ -92,7 +92,16 @@ def _machine_from_dict(values: Mapping[str, Any]) -> Machine:
     known = {f.name for f in fields(Machine)} - {"default"}
     if not isinstance(values, dict) or set(values) != known:
         raise FormatError("the description of its machine is incomplete")
-    plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+    named = {k.removesuffix("_range"): v for k, v in values.items() if k.endswith("_range")}
+    plain: dict[str, Any] = {
+        **values,
+        **{f"{k}_range": None for k in named},
+        **read_ranges({k: v for k, v in named.items() if v is not None}),
+        "shape": tuple(int(s) for s in values["shape"]),
+        "precision": None if values["precision"] is None else _pair(values["precision"]),
+    }
+    if plain["h_range"] is None or plain["j_range"] is None:
+        raise FormatError("the machine has no range for h or J")
     plain["dead_qubits"] = frozenset(int(q) for q in values["dead_qubits"])
     plain["dead_couplers"] = frozenset((int(a), int(b)) for a, b in values["dead_couplers"])
     return Machine(**plain)
@@ -104,6 +113,13 @@ def check_target_ending(path: str | Path) -> str:
     if ending not in TARGET_ENDINGS:
         raise InputError(f"{path}: expected a file that ends in {' or '.join(TARGET_ENDINGS)}")
     return ending
+
+
+def _pair(values: Any) -> tuple[float, float]:
+    first, second = (float(v) for v in values)
+    if not (0 < first < 1e12 and 0 < second < 1e12):
+        raise FormatError("precision: expected two numbers above 0")
+    return first, second
 
 
 def save_target(embedded: Embedded, path: str | Path) -> None:

@@ -12,6 +12,7 @@ import gzip
 import lzma
 import math
 import os
+import re
 import stat
 import sys
 import tempfile
@@ -54,6 +55,7 @@ _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".xz": lzma.compress,
 }
 _CHUNK = 1 << 16
+_LARGEST_HEADER = 1 << 28
 
 
 @contextmanager
@@ -108,12 +110,18 @@ def all_or_nothing() -> Iterator[None]:
                 name.unlink()
 
 
-def check_outputs(paths: Iterable[str]) -> None:
-    """Refuse, before any work is done, places that cannot be written or are named twice."""
+def check_outputs(paths: Iterable[str], *, inputs: Iterable[str | None] = ()) -> None:
+    """Refuse, before any work is done, places that cannot be written or are named twice.
+
+    No output may be one of the inputs either.
+    """
+    read = {os.path.realpath(path) for path in inputs if path is not None and path != "-"}
     seen = set()
     for path in paths:
         check_writable(path)
         place = path if path == "-" else os.path.realpath(path)
+        if place in read:
+            raise InputError(f"{path}: is read as input; expected another place for the output")
         if place in seen:
             raise InputError(f"{path}: named for two outputs; expected a place of its own for each")
         seen.add(place)
@@ -454,6 +462,23 @@ def read_json(path: str | Path) -> Any:
 def is_zip(path: str | Path) -> bool:
     with Path(path).open("rb") as stream:
         return stream.read(2) == b"PK"
+
+
+def kind_of(path: str | Path) -> str:
+    """Tell what a file of ours holds from its beginning, without reading all of it."""
+    with explained(path):
+        if is_zip(path):
+            with zipfile.ZipFile(path) as archive:
+                entry = archive.getinfo("header.npy")
+                if entry.file_size > _LARGEST_HEADER:
+                    raise FormatError("its header is too large")
+                header = orjson.loads(_read_member(archive, entry).tobytes())
+            return str(header["type"])
+        with Path(path).open("rb") as stream:
+            found = re.search(rb'"type"\s*:\s*"([^"]*)"', stream.read(4096))
+        if found is None:
+            raise FormatError("not a file of qcompile")
+        return found.group(1).decode(errors="replace")
 
 
 def write_npz(

@@ -7,7 +7,6 @@ its solver accepts.
 from __future__ import annotations
 
 import hashlib
-import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,13 +21,14 @@ from numpy.typing import NDArray
 
 from qcompile.errors import FormatError, InputError
 
-__all__ = ["Machine", "catalogue", "load_machine", "machine_from_sampler"]
+__all__ = ["Machine", "catalogue", "load_machine", "machine_from_sampler", "read_ranges"]
 
 Range = tuple[float, float]
 
 # The largest numbers of a shape: an absurd size in a file must
 # not eat the memory. The largest graph that passes has a tenth of a million qubits.
 _LARGEST = {"chimera": (64, 64, 8), "pegasus": (64,), "zephyr": (40, 8)}
+_LARGEST_NUMBER = 1e12
 _RANGES = ("h", "j", "extended_j", "per_qubit_coupling", "per_group_coupling", "annealing_time")
 _TABLES: dict[str, frozenset[str]] = {
     "working": frozenset({"qubits", "couplers", "dead_qubits", "dead_couplers"}),
@@ -84,6 +84,14 @@ class Machine:
             )
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """The shape with nothing left out: (rows, columns, tile), (rows,) or (rows, tile)."""
+        if self.topology == "chimera":
+            rows, columns, tile = (*self.shape, *(None, None)[: 3 - len(self.shape)], None)[:3]
+            return (rows or 1, columns or rows or 1, tile or 4)
+        return self.shape if self.topology == "pegasus" or len(self.shape) > 1 else (*self.shape, 4)
+
+    @property
     def strongest_coupling(self) -> Range:
         """Range of J that chains may use: the extended one where there is one."""
         return self.extended_j_range or self.j_range
@@ -98,7 +106,7 @@ class Machine:
             "pegasus": dwave.graphs.pegasus_graph,
             "zephyr": dwave.graphs.zephyr_graph,
         }[self.topology]
-        return make(*self.shape)
+        return make(*self.sizes)
 
     @cached_property
     def graph(self) -> Any:
@@ -132,7 +140,7 @@ class Machine:
     @cached_property
     def graph_id(self) -> str:
         """A digest of the working graph: equal for equal qubits and couplers."""
-        digest = hashlib.sha256(f"{self.topology} {list(self.shape)}".encode())
+        digest = hashlib.sha256(f"{self.topology} {list(self.sizes)}".encode())
         digest.update(self.nodes.astype("<i8").tobytes())
         digest.update(self.edges.astype("<i8").tobytes())
         return digest.hexdigest()[:32]
@@ -153,6 +161,8 @@ class Machine:
 
         "published" draws as many dead qubits, then dead couplers, as the published numbers say.
         """
+        if seed < 0:
+            raise InputError(f"seed {seed} for the yield; expected 0 or more")
         rng = np.random.default_rng(seed)
         if share == "published":
             if self.qubits is None or self.couplers is None:
@@ -210,7 +220,9 @@ def load_machine(name: str | Path | None = None) -> Machine:
 
 def machine_from_sampler(sampler: Any) -> Machine:
     """Give the machine behind a structured sampler: DWaveSampler or MockDWaveSampler."""
-    properties = sampler.properties
+    properties = getattr(sampler, "properties", {})
+    if "topology" not in properties or not hasattr(sampler, "nodelist"):
+        raise InputError(f"{type(sampler).__name__} has no working graph: it is not a machine")
     topology = properties["topology"]
     whole = Machine(
         name=str(properties.get("chip_id", "solver")),
@@ -219,7 +231,7 @@ def machine_from_sampler(sampler: Any) -> Machine:
         shape=_sizes(topology["type"], topology["shape"]),
         qubits=len(sampler.nodelist),
         couplers=len(sampler.edgelist),
-        **_ranges({n: properties[f"{n}_range"] for n in _RANGES if f"{n}_range" in properties}),
+        **read_ranges({n: properties[f"{n}_range"] for n in _RANGES if f"{n}_range" in properties}),
     )
     couplers = {(min(a, b), max(a, b)) for a, b in sampler.edgelist}
     dead = set(whole.whole_graph.nodes) - set(sampler.nodelist)
@@ -247,7 +259,7 @@ def _hardware() -> Traversable:
 def _read(path: Traversable, name: str) -> Machine:
     try:
         content = tomllib.loads(path.read_bytes().decode())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise FormatError(f"{path}: not a machine in TOML: {error}") from None
     try:
         return _machine_from(content, name)
@@ -281,7 +293,7 @@ def _machine_from(content: Mapping[str, Any], name: str) -> Machine:
         couplers=_count(working, "couplers"),
         dead_qubits=frozenset(_dead_qubits(working)),
         dead_couplers=frozenset(_dead_couplers(working)),
-        **_ranges(tables["ranges"]),
+        **read_ranges(tables["ranges"]),
         precision=None if not precision else (_size(precision, "h"), _size(precision, "j")),
         source=str(tables["source"].get("name", "")),
         date=str(tables["source"].get("date", "")),
@@ -323,20 +335,23 @@ def _dead_couplers(table: Mapping[str, Any]) -> list[tuple[int, int]]:
 
 
 def _size(table: Mapping[str, Any], key: str) -> float:
-    value = table.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+    value: Any = table.get(key)
+    if not _is_number(value) or not value > 0:
         raise FormatError(f"precision.{key} is {value!r}; expected a number above 0")
     return float(value)
 
 
-def _ranges(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Read ranges as the solver names them."""
+def _is_number(value: Any) -> bool:
+    """Whole numbers may be larger than any float."""
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return plain and abs(value) < _LARGEST_NUMBER
+
+
+def read_ranges(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Read ranges as the solver names them, checked."""
     given: dict[str, Any] = {}
     for key, value in table.items():
-        numbers = isinstance(value, list | tuple) and all(
-            isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v)
-            for v in value
-        )
+        numbers = isinstance(value, list | tuple) and all(map(_is_number, value))
         if not numbers or len(value) != 2 or not value[0] < value[1]:
             raise FormatError(f"ranges.{key} is {value!r}; expected [low, high]")
         if key != "annealing_time" and not value[0] < 0 < value[1]:

@@ -130,10 +130,10 @@ def _strips(machine: Machine, bits: int, ancillas: int) -> int | None:
 
 def _lines(machine: Machine) -> tuple[int, int]:
     """Give how many lines a qubit crosses and how many lines there are each way."""
-    rows = machine.shape[0]
-    tile = machine.shape[-1] if len(machine.shape) > 1 else 4
     if machine.topology == "chimera":
-        return tile, min(machine.shape[:2]) * tile
+        rows, columns, tile = machine.sizes
+        return tile, min(rows, columns) * tile
     if machine.topology == "pegasus":
-        return 12, 12 * rows
+        return 12, 12 * machine.sizes[0]
+    rows, tile = machine.sizes
     return 4 * tile, (2 * rows + 1) * 2 * tile

@@ -157,7 +157,7 @@ def compile(
                 "options for reading data with a data set that is read already: use prepare(), "
                 "shuffle(), add_noise() on it"
             )
-        moments = moments_of(source, loss.degree, fit=_needs_fit(loss), progress=progress)
+        moments = moments_of(source, loss.degree, fit=needs_fit(loss), progress=progress)
     else:
         moments = load_moments_of(source, data, loss, progress=progress)
     see("moments", moments)
@@ -204,7 +204,7 @@ def load_moments_of(
     """Take the moments of a file: in pieces if the options allow it."""
     if data.need_all_rows or named_sets.is_named(source):
         rows = load_data(source, data, progress=progress)
-        return moments_of(rows, loss.degree, fit=_needs_fit(loss))
+        return moments_of(rows, loss.degree, fit=needs_fit(loss))
     stream = RowStream(
         source,
         positive=data.positive,
@@ -216,7 +216,7 @@ def load_moments_of(
         progress=progress,
     )
     try:
-        return moments_of(stream, loss.degree, fit=_needs_fit(loss))
+        return moments_of(stream, loss.degree, fit=needs_fit(loss))
     except LateIndexZeroError:
         if str(source) == "-":  # gone
             raise
@@ -237,7 +237,7 @@ def fit_loss_with(moments: Moments, options: LossOptions) -> Loss:
     )
 
 
-def _needs_fit(loss: LossOptions) -> bool:
+def needs_fit(loss: LossOptions) -> bool:
     return loss.coefficients is None and loss.fit == "risk" and loss.degree % 2 == 1
 
 

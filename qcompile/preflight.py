@@ -7,7 +7,6 @@ fit by such counts fits by no method.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import comb
 from typing import Any
@@ -26,14 +25,17 @@ class Preflight:
     """What is known before searching.
 
     `least` is the smallest number of qubits that any embedding needs, `likely` what one is
-    expected to need. `impossible` is proved; otherwise a search may or may not succeed. `message`
-    says why not and what would fit.
+    expected to need (None where the formula does not know: only cubics with most of their terms).
+    `surely` says that a complete graph of that size has been embedded (None: not looked at).
+    `impossible` is proved; otherwise a search may or may not succeed. `message` says why not and
+    what would fit.
     """
 
     variables: int
     couplings: int
     least: int
-    likely: int
+    likely: int | None
+    surely: bool | None
     impossible: bool
     message: str
 
@@ -44,13 +46,14 @@ class Preflight:
             "couplings": self.couplings,
             "qubits_at_least": self.least,
             "qubits_likely": self.likely,
+            "fits_even_if_complete": self.surely,
             "impossible": self.impossible,
             "advice": self.message,
         }
 
 
-def preflight(qubo: Qubo, machine: Machine) -> Preflight:
-    """Count what a problem asks of a machine.
+def preflight(qubo: Qubo, machine: Machine, *, clique: bool = False) -> Preflight:
+    """Count what a problem asks of a machine; with `clique` also ask busclique.
 
     >>> from qcompile import Pubo, load_machine, quadratize
     >>> pairs = {(i, j): 1.0 for i in range(40) for j in range(i)}
@@ -58,22 +61,44 @@ def preflight(qubo: Qubo, machine: Machine) -> Preflight:
     True
     """
     reasons = _reasons(qubo, machine)
-    least = least_qubits(qubo, machine)
-    advice = "" if not reasons else f"{reasons[0]}; {_way_out(qubo, machine)}"
-    likely = likely_qubits(machine, qubo.logical, len(qubo.ancillas))
-    if not reasons and likely > len(machine.nodes):
-        advice = (
+    likely = None
+    if _is_full_cubic(qubo):
+        likely = likely_qubits(machine, qubo.logical, len(qubo.ancillas))
+    message = ""
+    if reasons:
+        message = f"{reasons[0]}; {_way_out(qubo, machine)}"
+    elif likely is not None and likely > len(machine.nodes):
+        message = (
             f"about {likely} qubits would be needed and {machine.name} has {len(machine.nodes)}; "
             f"{_way_out(qubo, machine)}"
         )
     return Preflight(
         variables=qubo.variables,
         couplings=len(qubo.first),
-        least=least,
+        least=least_qubits(qubo, machine),
         likely=likely,
+        surely=_fits_as_clique(qubo, machine) if clique and not reasons else None,
         impossible=bool(reasons),
-        message=advice,
+        message=message,
     )
+
+
+def _is_full_cubic(qubo: Qubo) -> bool:
+    """Say whether the formula for cubics applies: no nested ancillas, most couplings there."""
+    bits, ancillas = qubo.logical, len(qubo.ancillas)
+    if not ancillas or qubo.ancillas.factors.max() >= bits or (qubo.first >= bits).any():
+        return False
+    return bool(2 * len(qubo.first) >= bits * (bits - 1) / 2 + ancillas * bits / 2)
+
+
+def _fits_as_clique(qubo: Qubo, machine: Machine) -> bool:
+    """Ask busclique for the largest complete graph, with what is dead."""
+    from minorminer.busclique import busgraph_cache
+
+    try:
+        return len(busgraph_cache(machine.graph).largest_clique()) >= qubo.variables
+    except OSError:
+        return False
 
 
 def least_qubits(qubo: Qubo, machine: Machine) -> int:
@@ -119,7 +144,18 @@ def _reasons(qubo: Qubo, machine: Machine) -> list[str]:
         )
     if _most_couplers(machine) == 0 and len(qubo.first):
         reasons.append(f"{name} has no working coupler")
+    if reasons and _coefficients(qubo) > qubits + couplers + 1:
+        reasons[0] += (
+            f" (the polynomial has {_coefficients(qubo)} coefficients, {name} only "
+            f"{qubits + couplers + 1} numbers to set: no other reduction would help)"
+        )
     return reasons
+
+
+def _coefficients(qubo: Qubo) -> int:
+    """Count the coefficients of the polynomial that a cubic's QUBO was made of."""
+    own = int(np.count_nonzero((qubo.first < qubo.logical) & (qubo.second < qubo.logical)))
+    return 1 + qubo.logical + own + int(qubo.ancillas.terms.sum())
 
 
 def _most_couplers(machine: Machine) -> int:
@@ -132,14 +168,19 @@ def _degrees(qubo: Qubo) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def _way_out(qubo: Qubo, machine: Machine) -> str:
-    """Say what would fit: a larger machine, fewer bits, fewer features."""
-    offers = []
-    others = _machines_that_fit(qubo, machine, catalogue())
-    if others:
-        offers.append(f"--machine {' or '.join(others)}")
+    """Say what would fit: another machine, fewer bits, fewer features."""
+    full = _is_full_cubic(qubo)
+    others = [
+        name
+        for name, other in catalogue().items()
+        if name != machine.name
+        and not _counts_forbid(qubo, other)
+        and (not full or largest_bits(other) >= qubo.logical)
+    ]
+    offers = [f"--machine {' or '.join(others)}"] if others else []
     room = largest_bits(machine)
     encoding = qubo.encoding
-    if encoding is not None and len(qubo.ancillas):
+    if encoding is not None and full:
         for bits in range(encoding.bits - 1, 0, -1):
             if bits * encoding.features <= room:
                 offers.append(f"--bits {bits}")
@@ -149,14 +190,8 @@ def _way_out(qubo: Qubo, machine: Machine) -> str:
             offers.append(f"--features {features}")
     if not offers:
         return f"{machine.name} takes complete cubics of up to about {room} bits"
-    return f"what would fit: {', '.join(offers)}"
+    return f"what {'would' if full else 'may'} fit: {', '.join(offers)}"
 
 
-def _machines_that_fit(qubo: Qubo, machine: Machine, known: Mapping[str, Machine]) -> list[str]:
-    if not len(qubo.ancillas):
-        return []
-    return [
-        name
-        for name, other in known.items()
-        if name != machine.name and largest_bits(other) >= qubo.logical
-    ]
+def _counts_forbid(qubo: Qubo, machine: Machine) -> bool:
+    return least_qubits(qubo, machine) > len(machine.nodes) or len(qubo.first) > len(machine.edges)

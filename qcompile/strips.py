@@ -147,7 +147,7 @@ class _Slot:
     distance: float
 
 
-def layouts(lines: Lines, roles: Roles, qubits: int) -> Iterator[list[NDArray[np.int32]]]:
+def layouts(lines: Lines, roles: Roles, qubits: int) -> Iterator[Iterator[NDArray[np.int32]]]:
     """Give groups of layouts, those with fewer strips first: the owner of each qubit, or -1.
 
     Variables that found no place own nothing; chains may be in pieces where qubits are dead.
@@ -160,10 +160,10 @@ def layouts(lines: Lines, roles: Roles, qubits: int) -> Iterator[list[NDArray[np
     for upright, level in shapes:
         room = upright * (lines.count - level * width) + level * (lines.count - upright * width)
         if upright * width <= lines.count and room >= len(roles.crossing):
-            yield [
+            yield (
                 _lay(lines, roles, strips, qubits)
                 for strips in _placements(lines, width, upright, level)
-            ]
+            )
 
 
 def _placements(lines: Lines, width: int, upright: int, level: int) -> Iterator[list[_Strip]]:

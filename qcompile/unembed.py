@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,47 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from qcompile.artifacts import Floats, Qubo, frozen
 from qcompile.embedded import Embedded
 from qcompile.errors import InputError
+from qcompile.samples import Samples
 
-__all__ = ["REPAIRS", "Samples", "unembed"]
+__all__ = ["REPAIRS", "unembed"]
 
 REPAIRS = ("majority", "energy", "discard")
 # Sweeps over the bits of broken chains; each lowers the energy or is the last.
 _MOST_SWEEPS = 100
-
-
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """Bits that a solver gave, one row a sample, with their energies on the true polynomial.
-
-    `violations` counts ancillas that were not the product of their factors before they were
-    repaired; `chain_breaks` is the share of broken chains of each sample (0 where there were no
-    chains); `row` says which of the given samples each one is. `info` is what the solver told.
-    """
-
-    bits: NDArray[np.int8]
-    energies: Floats
-    violations: NDArray[np.int64]
-    occurrences: NDArray[np.int64]
-    chain_breaks: Floats
-    row: NDArray[np.int64]
-    info: dict[str, Any] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.bits)
-
-    @property
-    def chain_break_fraction(self) -> float:
-        """Share of broken chains over all samples, each as often as it occurred."""
-        if not len(self):
-            return 0.0
-        return float(np.average(self.chain_breaks, weights=self.occurrences))
-
-    @property
-    def best(self) -> NDArray[np.int8]:
-        """The bits with the lowest energy, the first of equals."""
-        if not len(self):
-            raise InputError("no samples: there is no best one")
-        return np.asarray(self.bits[int(np.argmin(self.energies))])
 
 
 def unembed(embedded: Embedded, samples: Any, *, repair: str = "majority") -> Samples:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import itertools
 import logging
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from math import comb
 
@@ -24,6 +26,7 @@ from qcompile import (
     Machine,
     Pubo,
     Qubo,
+    catalogue,
     check_embedding,
     compile,
     embed,
@@ -139,7 +142,6 @@ def test_short_chains_can_be_preferred() -> None:
     few = find_embedding(qubo, machine, method="biclique")
     short = find_embedding(qubo, machine, method="biclique", prefer="chain")
     assert short.longest <= few.longest
-    assert few.qubits <= short.qubits
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -163,11 +165,54 @@ def test_ctrl_c_keeps_the_best_so_far(caplog: pytest.LogCaptureFixture) -> None:
     ocean_agrees(found, qubo, machine)
 
 
+def test_ctrl_c_keeps_what_other_threads_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, qubo = load_machine("pegasus4"), cubic(8)
+    module = sys.modules["qcompile.embed"]
+    real = module._Search._anneal
+    plain_start = find_embedding(qubo, machine, method="biclique", effort=0)
+
+    other_is_done = threading.Event()
+
+    def first_one_is_interrupted(self: object, owner: np.ndarray, seed: int) -> np.ndarray:
+        if seed == 0:
+            other_is_done.wait(60)
+            raise KeyboardInterrupt
+        found = np.asarray(real(self, owner, seed))
+        other_is_done.set()
+        return found
+
+    monkeypatch.setattr(module._Search, "_anneal", first_one_is_interrupted)
+    monkeypatch.setattr(module, "cores", lambda: 2)
+    found = find_embedding(qubo, machine, method="biclique", tries=2)
+    assert found.qubits < plain_start.qubits
+
+
+def test_a_time_limit_ends_the_search() -> None:
+    machine, qubo = load_machine("zephyr3"), cubic(9)
+    began = time.monotonic()
+    find_embedding(qubo, machine, method="biclique", effort=1e5, time_limit=2)
+    assert time.monotonic() - began < 30  # it would take hours
+    with pytest.raises(EmbeddingNotFound, match="raise it"):
+        find_embedding(qubo, machine, method="biclique", time_limit=1e-9)
+
+
+def test_a_worker_that_fails_is_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with (
+        caplog.at_level(logging.WARNING, logger="qcompile"),
+        pytest.raises(EmbeddingNotFound),
+    ):
+        find_embedding(cubic(4), load_machine("zephyr3"), method="minorminer", tries=1)
+    assert "minorminer failed" in caplog.text
+
+
 def test_ctrl_c_before_anything_was_found_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["qcompile.embed"], "_from_strips", interrupt)
+    monkeypatch.setattr(sys.modules["qcompile.embed"], "_settle", interrupt)
     with pytest.raises(KeyboardInterrupt):
         find_embedding(cubic(5), load_machine("zephyr3"))
 
@@ -237,7 +282,13 @@ def test_a_search_that_fails_names_sizes_and_other_machines() -> None:
         {"tries": 0},
         {"time_limit": 0},
         {"effort": -1},
+        {"time_limit": float("inf")},
+        {"tries": 10**6},
+        {"seed": -1},
+        {"seed": 2**63},
         {"chain_strength": "strong"},
+        {"chain_strength": "sweep"},
+        {"chain_strength": 1e308},
         {"chain_strength": 0},
         {"chain_strength": float("nan")},
     ],
@@ -423,18 +474,23 @@ def test_scaling_uses_the_ranges_and_no_more(name: str) -> None:
     def inside(factor: float) -> bool:
         h, j = embedded.fields * factor, embedded.couplings * factor
         low, high = machine.strongest_coupling
-        totals = np.zeros(len(h))
+        below, above = np.zeros(len(h)), np.zeros(len(h))
         for a, b, c in zip(embedded.first, embedded.second, j, strict=True):
-            totals[a] += c
-            totals[b] += c
-        allowed = machine.per_qubit_coupling_range or machine.per_group_coupling_range
-        assert allowed is not None
+            for q in (a, b):
+                below[q] += min(c, 0.0)
+                above[q] += max(c, 0.0)
+        if machine.per_qubit_coupling_range is not None:
+            allowed = machine.per_qubit_coupling_range
+            below = above = below + above
+        else:
+            assert machine.per_group_coupling_range is not None
+            allowed = machine.per_group_coupling_range
         return bool(
             np.abs(h).max() <= machine.h_range[1]
             and low <= j.min()
             and j.max() <= high
-            and allowed[0] <= totals.min()
-            and totals.max() <= allowed[1]
+            and allowed[0] <= below.min()
+            and above.max() <= allowed[1]
         )
 
     assert inside(scaling.factor * (1 - 1e-9))
@@ -445,6 +501,22 @@ def test_scaling_uses_the_ranges_and_no_more(name: str) -> None:
     assert scaling.below == pytest.approx(np.mean(own < machine.precision[1]))
 
 
+def test_signs_do_not_cancel_within_a_group() -> None:
+    machine = load_machine("zephyr3")
+    centre = max(machine.graph.nodes, key=lambda q: (machine.graph.degree(q), q))
+    around = sorted(machine.graph.neighbors(centre))[:16]
+    chains = ((centre,), *((q,) for q in around))
+    # spin couplings 8 x -2 and 8 x +1: QUBO coefficients are four times that
+    pairs: dict[tuple[int, ...], float] = {(0, i + 1): -8.0 if i < 8 else 4.0 for i in range(16)}
+    for i in range(17):  # no fields in spins
+        pairs[(i,)] = -sum(v for k, v in pairs.items() if len(k) == 2 and i in k) / 2
+    qubo = quadratize(Pubo.from_dict(pairs))
+    embedded = embed(qubo, machine, embedding=Embedding(chains, machine, "", "by hand"))
+    scaling = scaling_of(embedded)
+    assert scaling.limit == "couplings of one group"
+    assert scaling.factor == pytest.approx(13 / 16)
+
+
 def test_a_sweep_measures_and_takes_the_best() -> None:
     embedded = embed(cubic(6), load_machine("pegasus4"))
     best, table = sweep(embedded, factors=(1.0, 0.01), reads=20, seed=1)
@@ -452,8 +524,9 @@ def test_a_sweep_measures_and_takes_the_best() -> None:
     assert weak["factor"] == 0.01
     assert weak["chain_break_fraction"] > normal["chain_break_fraction"]
     assert best.chain_strength == min(table, key=lambda r: r["mean_energy"])["chain_strength"]
-    with pytest.raises(InputError, match="at least one factor"):
-        sweep(embedded, factors=())
+    for bad in ({"factors": ()}, {"factors": (-1.0,)}, {"reads": 0}):
+        with pytest.raises(InputError, match="at least one factor"):
+            sweep(embedded, **bad)
 
 
 def test_quality_counts_what_is_there() -> None:
@@ -489,6 +562,35 @@ def test_the_bound_counts_couplers_of_a_chain() -> None:
     star = plain(10, [(0, i) for i in range(1, 10)])
     # six couplers a qubit: two qubits have 10 to the outside, one has 6
     assert least_qubits(star, load_machine("chimera4")) == 9 + 2
+    # six neighbours need one qubit, seven need two
+    assert least_qubits(plain(7, [(0, i) for i in range(1, 7)]), load_machine("chimera4")) == 7
+    # chains of k qubits in a row reach 4 k + 2 others: exactly as many as the bound allows
+    for chain in (1, 2, 3):
+        reached = 4 * chain + 2
+        star = plain(reached + 1, [(0, i) for i in range(1, reached + 1)])
+        assert least_qubits(star, load_machine("chimera4")) == reached + chain
+
+
+def test_the_formula_is_kept_to_what_it_knows() -> None:
+    path = plain(100, [(i, i + 1) for i in range(99)])
+    report = preflight(path, load_machine("pegasus4"))
+    assert report.likely is None and not report.message
+    nested = cubic(8, degree=5)
+    assert preflight(nested, load_machine("advantage")).likely is None
+    full = preflight(cubic(12), load_machine("advantage"), clique=True)
+    assert full.likely is not None and full.likely >= full.least and full.surely
+    assert not preflight(cubic(14), load_machine("zephyr3"), clique=True).surely
+
+
+def test_advice_names_only_machines_that_may_do() -> None:
+    for bits, degree in ((13, 5), (16, 3), (40, 3)):
+        qubo = cubic(bits, degree=degree)
+        message = preflight(qubo, load_machine("pegasus4")).message
+        for name in catalogue():
+            if f" {name}" in message.partition("--machine")[2].partition(",")[0]:
+                assert least_qubits(qubo, load_machine(name)) <= len(load_machine(name).nodes)
+    huge = preflight(cubic(70), load_machine("advantage"))
+    assert "no other reduction would help" in huge.message
 
 
 def test_parameters_bound_the_bits() -> None:

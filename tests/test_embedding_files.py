@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -91,6 +92,12 @@ def _change(content: dict[str, Any], path: str, value: Any) -> None:
         ("machine.shape", [1000000]),
         ("machine.topology", "torus"),
         ("machine.dead_qubits", [10**9]),
+        ("machine.h_range", [0, 0]),
+        ("machine.h_range", None),
+        ("machine.j_range", ["a", "b"]),
+        ("machine.j_range", [1, -1]),
+        ("machine.precision", [0.1]),
+        ("machine.precision", [0.1, -1]),
         ("machine", {}),
         ("machine", None),
         ("seed", "many"),
@@ -155,9 +162,17 @@ def test_an_embedding_of_another_problem_or_machine_is_refused(
     used = embedded.embedding.chains[0][0]
     assert main(["embed", problem, "--reuse", chains, "--machine", "chimera4"]) == 2
     capsys.readouterr()
-    run = ["verify", problem, "--embedding", chains, "--machine", "pegasus4"]
+    run = ["verify", problem, "--embedding", chains]  # damage is done to the embedding's machine
     assert main([*run, "--dead-qubits", str(used)]) == 1
     assert f"qubit {used}" in capsys.readouterr().out
+    a, b = next(
+        (a, b)
+        for a, b in embedded.embedding.machine.graph.edges
+        if {a, b} <= set(itertools.chain(*embedded.embedding.chains))
+    )
+    run += ["--dead-couplers", f"{a}-{b}", "--json"]
+    assert main(run) in (0, 1)
+    assert "pegasus4" in capsys.readouterr().out
 
 
 def test_bad_arguments_fit_in_one_line(
@@ -174,7 +189,13 @@ def test_bad_arguments_fit_in_one_line(
         (["--yield", "published", "--machine", "zephyr3"], "no published number"),
         (["--target", "x.txt"], "ends in"),
         (["--plot", "x.txt"], "picture"),
-        (["--tries", "0"], "at least one try"),
+        (["--tries", "0"], "1 to 1000 tries"),
+        (["--seed", str(2**63 - 1)], "seed"),
+        (["--time-limit", "inf"], "a time above 0"),
+        (["--chain-strength", "sweep", "--reads", "0"], "at least one read"),
+        (["--yield", "0.5", "--yield-seed", "-1"], "seed -1"),
+        (["-o", problem], "is read as input"),
+        (["--preflight", "-o", str(tmp_path / "e.json")], "nothing to write"),
         (["-o", str(tmp_path / "no" / "e.json")], "no"),
     ):
         assert main(["embed", problem, *arguments]) == 2, arguments
@@ -188,7 +209,7 @@ def test_bad_arguments_fit_in_one_line(
 def test_preflight_says_what_would_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     problem = str(tmp_path / "qubo.json")
     save_qubo(compile("breast-cancer", bits=2, features=10, scale="standard").qubo, problem)
-    assert main(["embed", problem, "--machine", "chimera4", "--preflight", "--json"]) == 0
+    assert main(["embed", problem, "--machine", "chimera4", "--preflight", "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert report["impossible"] and "advantage" in report["advice"]
     assert main(["embed", problem, "--machine", "advantage", "--preflight", "--json"]) == 0
@@ -218,7 +239,14 @@ def test_ctrl_c_on_the_command_line_writes_the_best(tmp_path: Path) -> None:
     save_qubo(compile("breast-cancer", bits=2, features=8, scale="standard").qubo, problem)
     run = [sys.executable, "-m", "qcompile", "embed", str(problem), "--machine", "advantage"]
     run += ["-o", str(chains), "--effort", "100000", "--time-limit", "600", "--method", "biclique"]
-    process = subprocess.Popen(run, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        run,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        # a shell's background jobs ignore the signal, and so would their children
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
     time.sleep(8)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import dimod
 import dwave.graphs as dg
 import networkx as nx
 import pytest
@@ -11,6 +12,7 @@ from dwave.system.testing import MockDWaveSampler
 from qcompile import FormatError, InputError, catalogue, load_machine, machine_from_sampler
 from qcompile.cli import main
 from qcompile.machines import Machine
+from qcompile.physical import largest_bits
 
 GRAPHS = {
     "2000q": dg.chimera_graph(16),
@@ -102,6 +104,8 @@ BROKEN = {
     PLAIN.replace("[2]", '["2"]'): "whole numbers",
     PLAIN.replace("[-4, 4]", "[4, -4]"): r"ranges\.h",
     PLAIN.replace("[-4, 4]", "[1, 4]"): "around 0",
+    PLAIN.replace("[-4, 4]", f"[-4, 1{'0' * 400}]"): r"ranges\.h",
+    PLAIN.replace("[-4, 4]", f"[-4, 1{'0' * 5000}]"): "not a machine in TOML",
     PLAIN.replace("[-4, 4]", "7"): r"expected \[low, high\]",
     PLAIN.replace("h = [-4, 4]\n", ""): r"ranges\.h is missing",
     PLAIN + "colour = [-1, 1]\n": r"ranges\.colour is not known",
@@ -136,6 +140,18 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
 def test_an_unknown_machine_lists_the_known_ones(name: str) -> None:
     with pytest.raises(InputError, match="advantage2"):
         load_machine(name)
+
+
+def test_left_out_sizes_are_the_usual_ones() -> None:
+    assert Machine("a", "zephyr", (3,)).graph_id == Machine("b", "zephyr", (3, 4)).graph_id
+    assert Machine("a", "chimera", (4,)).graph_id == load_machine("chimera4").graph_id
+    assert Machine("a", "chimera", (4, 4)).sizes == (4, 4, 4)
+    assert largest_bits(Machine("a", "chimera", (16, 16))) == largest_bits(load_machine("2000q"))
+
+
+def test_a_sampler_without_a_graph_is_no_machine() -> None:
+    with pytest.raises(InputError, match="ExactSolver has no working graph"):
+        machine_from_sampler(dimod.ExactSolver())
 
 
 def test_dead_parts_must_be_on_the_graph() -> None:

@@ -1,0 +1,345 @@
+"""Our own annealer, on the polynomial itself: no ancillas, no chains.
+
+Three spaces: bits of any polynomial; weights on their grid for compiled cubics, where a move costs
+O(n²) whatever the number of examples and bits; and weights over the margins of the examples for
+losses of any order. Restarts run in threads; each has its own seed, so that the answer does not
+depend on their number. The lowest distinct states seen anywhere on the way are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile import memory
+from qcompile.artifacts import Dataset, Encoding, Floats, Loss, Pubo
+from qcompile.errors import InputError
+from qcompile.threads import ordered
+from qcompile.weight_space import WeightCubic, weight_cubic
+
+__all__ = ["SPACES", "anneal", "anneal_examples"]
+
+SPACES = ("auto", "bits", "weights")
+Progress = Callable[[int, int | None], None]
+
+# A full third tensor is worth its memory up to so many bits.
+_MOST_DENSE = 160
+_STATES = 400  # random states from which temperatures are taken
+# Temperatures as shares of the typical change: so hot that most moves are taken, so cold that
+# hardly any is.
+_HOT, _COLD = 0.5, 0.02
+_SWEEPS = 200
+
+
+def anneal(
+    pubo: Pubo,
+    *,
+    reads: int = 100,
+    sweeps: int | None = None,
+    keep: int = 50,
+    seed: int = 0,
+    space: str = "auto",
+    temperatures: tuple[float, float] | None = None,
+    progress: Progress | None = None,
+) -> tuple[NDArray[np.int8], str]:
+    """Give up to `keep` lowest distinct states, and in which space they were found.
+
+    `temperatures` (first, last) are in units of the energy; by default they follow from the
+    changes of energy that single moves make.
+    """
+    if space not in SPACES:
+        raise InputError(f"space {space!r}; expected one of {', '.join(SPACES)}")
+    check_counts(reads, sweeps, keep)
+    if not pubo.variables:
+        return np.zeros((1, 0), dtype=np.int8), "bits"
+    cubic = weight_cubic(pubo) if space in ("auto", "weights") else None
+    if cubic is None and space == "weights":
+        raise InputError(
+            "this polynomial is no cubic of weights (its degree is above 3, it has indicators or "
+            "dropped terms, or was not compiled from data): use space bits"
+        )
+    if cubic is not None and _has_choices(cubic.encoding):
+        levels = _anneal_weights(cubic, reads, sweeps, keep, seed, temperatures, progress)
+        return cubic.encoding.encode(levels), "weights"
+    return _anneal_bits(pubo, reads, sweeps, keep, seed, temperatures, progress), "bits"
+
+
+def check_counts(reads: int, sweeps: int | None, keep: int) -> None:
+    """Refuse numbers of reads, sweeps or states to keep that make no sense."""
+    if reads < 1 or keep < 1 or (sweeps is not None and sweeps < 1):
+        raise InputError(
+            f"{reads} reads, {'auto' if sweeps is None else sweeps} sweeps, {keep} to keep; "
+            "expected at least one of each"
+        )
+
+
+def _has_choices(encoding: Encoding) -> bool:
+    """Weights of one bit each are bits: annealing them as bits is as good and simpler."""
+    return encoding.variables > encoding.features
+
+
+def _levels(encoding: Encoding) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    half = 1 << (encoding.bits - 1)
+    if encoding.bounds is None:
+        n = encoding.features
+        return np.full(n, 1 - half, dtype=np.int64), np.full(n, half, dtype=np.int64)
+    low, high = np.array(encoding.bounds, dtype=np.int64).T
+    return low, high
+
+
+def _anneal_weights(
+    cubic: WeightCubic,
+    reads: int,
+    sweeps: int | None,
+    keep: int,
+    seed: int,
+    temperatures: tuple[float, float] | None,
+    progress: Progress | None,
+) -> Floats:
+    from qcompile.anneal_kernels import anneal_weights
+
+    encoding = cubic.encoding
+    low, high = _levels(encoding)
+    step = encoding.step
+    # derivatives at w = 0, where the kernel starts counting
+    origin = encoding.offsets
+    bend = cubic.third @ origin
+    second = cubic.second - bend
+    first = cubic.first - cubic.second @ origin + bend @ origin / 2
+    constant = cubic.constant - origin @ (
+        cubic.first - cubic.second @ origin / 2 + bend @ origin / 6
+    )
+    hot, cold = temperatures or _weight_temperatures(cubic, low, high)
+
+    def one(number: int, pool: Any) -> None:
+        anneal_weights(
+            first, second, cubic.third, float(constant), low, high, step,
+            sweeps or _SWEEPS, hot, cold, seed * 1_000_003 + number, pool,
+        )  # fmt: skip
+
+    found = _restarts(one, reads, keep, encoding.features, progress)
+    return np.asarray(found * step, dtype=np.float64)
+
+
+def _weight_temperatures(
+    cubic: WeightCubic, low: NDArray[np.int64], high: NDArray[np.int64]
+) -> tuple[float, float]:
+    """Take the changes that moves by one step make at random points of the grid."""
+    rng = np.random.default_rng(0)
+    step = cubic.encoding.step
+    points = rng.integers(low, high + 1, (_STATES, len(low))) * step - cubic.encoding.offsets
+    bend = np.einsum("ra,abc->rbc", points[:64], cubic.third, optimize=True)
+    points = points[:64]
+    slope = cubic.first + points @ cubic.second + np.einsum("rbc,rc->rb", bend, points) / 2
+    return _from_changes(np.abs(slope) * step)
+
+
+def _from_changes(changes: Floats) -> tuple[float, float]:
+    typical = float(np.mean(changes)) if changes.size else 0.0
+    typical = typical or 1.0
+    return _HOT * typical, _COLD * typical
+
+
+def _anneal_bits(
+    pubo: Pubo,
+    reads: int,
+    sweeps: int | None,
+    keep: int,
+    seed: int,
+    temperatures: tuple[float, float] | None,
+    progress: Progress | None,
+) -> NDArray[np.int8]:
+    hot, cold = temperatures or _bit_temperatures(pubo)
+    run = _dense(pubo) if _is_dense(pubo) else _by_terms(pubo)
+
+    def one(number: int, pool: Any) -> None:
+        run(sweeps or _SWEEPS, hot, cold, seed * 1_000_003 + number, pool)
+
+    return _restarts(one, reads, keep, pubo.variables, progress).astype(np.int8)
+
+
+def _is_dense(pubo: Pubo) -> bool:
+    if pubo.degree > 3 or pubo.variables > _MOST_DENSE:
+        return False
+    triples = pubo.terms[2] if len(pubo.terms) > 2 else 0
+    return 20 * triples > pubo.variables**3 / 6 or pubo.variables <= 24
+
+
+def _dense(pubo: Pubo) -> Callable[..., None]:
+    from qcompile.anneal_kernels import anneal_dense
+
+    n = pubo.variables
+    first, second, third = np.zeros(n), np.zeros((n, n)), np.zeros((n, n, n))
+    for degree, (rows, values) in enumerate(zip(pubo.indices, pubo.coefficients, strict=True), 1):
+        if degree == 1:
+            first[rows[:, 0]] = values
+        elif degree == 2:
+            a, b = rows.T
+            second[a, b] = second[b, a] = values
+        elif degree == 3:
+            a, b, c = rows.T
+            third[a, b, c] = third[a, c, b] = third[b, a, c] = values
+            third[b, c, a] = third[c, a, b] = third[c, b, a] = values
+
+    def run(sweeps: int, hot: float, cold: float, seed: int, pool: Any) -> None:
+        anneal_dense(first, second, third, pubo.constant, sweeps, hot, cold, seed, pool)
+
+    return run
+
+
+def _by_terms(pubo: Pubo) -> Callable[..., None]:
+    from qcompile.anneal_kernels import anneal_terms
+
+    memory.require(
+        sum(len(c) * (12 * j + 20) for j, c in enumerate(pubo.coefficients, 1)),
+        "annealing the terms of this polynomial",
+        "use fewer features or bits",
+    )
+    members = np.concatenate([rows.reshape(-1) for rows in pubo.indices] or [np.zeros(0, np.int32)])
+    sizes = np.concatenate(
+        [np.full(len(rows), rows.shape[1]) for rows in pubo.indices] or [np.zeros(0, np.int64)]
+    )
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    values = np.concatenate([*pubo.coefficients, np.zeros(0)])
+    owner = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes.astype(np.int64))
+    order = np.argsort(members, kind="stable")
+    terms = owner[order]
+    term_starts = np.searchsorted(members[order], np.arange(pubo.variables + 1)).astype(np.int64)
+
+    def run(sweeps: int, hot: float, cold: float, seed: int, pool: Any) -> None:
+        anneal_terms(
+            members, starts, values, terms, term_starts, pubo.constant, sweeps, hot, cold, seed,
+            pool,
+        )  # fmt: skip
+
+    return run
+
+
+def _bit_temperatures(pubo: Pubo) -> tuple[float, float]:
+    """Estimate the spread of local fields at random states from the coefficients.
+
+    A term of degree j acts on a bit when its j - 1 other bits are on: with probability 2^(1-j).
+    """
+    spread = np.zeros(pubo.variables)
+    for degree, (rows, values) in enumerate(zip(pubo.indices, pubo.coefficients, strict=True), 1):
+        share = 0.5 ** (degree - 1)
+        for column in range(degree):
+            spread += np.bincount(rows[:, column], values**2 * share, minlength=pubo.variables)
+    return _from_changes(np.sqrt(spread))
+
+
+def _restarts(
+    one: Callable[[int, Any], None],
+    reads: int,
+    keep: int,
+    variables: int,
+    progress: Progress | None,
+) -> NDArray[np.int16]:
+    """Run restarts in threads, and give the lowest states of all of them.
+
+    Restarts are dealt out in groups of fixed size, each with a pool of its own, so that the result
+    is the same for any number of threads.
+    """
+    from qcompile.pool_kernel import pool_of
+
+    group = max(1, -(-reads // 64))
+    starts = range(0, reads, group)
+
+    def run(start: int) -> Any:
+        pool = pool_of(keep, variables)
+        for number in range(start, min(reads, start + group)):
+            one(number, pool)
+        return pool
+
+    energies, states = np.zeros(0), np.zeros((0, variables), dtype=np.int16)
+    done = 0
+    try:
+        for pool in ordered(run, starts):
+            filled = int(pool.meta[0])
+            energies, states = _lowest(
+                np.concatenate([energies, pool.energies[:filled]]),
+                np.concatenate([states, pool.states[:filled]]),
+                keep,
+            )
+            done += 1
+            if progress is not None:
+                progress(min(reads, done * group), reads)
+    except KeyboardInterrupt:
+        if not len(states):
+            raise
+    return states
+
+
+def _lowest(
+    energies: Floats, states: NDArray[np.int16], keep: int
+) -> tuple[Floats, NDArray[np.int16]]:
+    _, first = np.unique(states, axis=0, return_index=True)
+    order = first[np.argsort(energies[first], kind="stable")][:keep]
+    return energies[order], states[order]
+
+
+def anneal_examples(
+    data: Dataset,
+    loss: Loss,
+    encoding: Encoding,
+    *,
+    l0: float = 0.0,
+    reads: int = 20,
+    sweeps: int | None = None,
+    keep: int = 50,
+    seed: int = 0,
+    temperatures: tuple[float, float] | None = None,
+    progress: Progress | None = None,
+) -> Floats:
+    """Anneal weights over the margins of the examples; gives the lowest distinct ones, in order.
+
+    For losses of any order; nothing but the data has to fit in memory.
+    """
+    from qcompile.anneal_kernels import anneal_margins
+
+    check_counts(reads, sweeps, keep)
+    starts, rows, entries = _signed_columns(data)
+    low, high = _levels(encoding)
+    coefficients = np.array(loss.coefficients)
+    hot, cold = temperatures or _margin_temperatures(data, loss, encoding)
+
+    def one(number: int, pool: Any) -> None:
+        anneal_margins(
+            starts, rows, entries, len(data), coefficients, loss.l2, l0, low, high, encoding.step,
+            sweeps or _SWEEPS, hot, cold, seed * 1_000_003 + number, pool,
+        )  # fmt: skip
+
+    found = _restarts(one, reads, keep, encoding.features, progress)
+    return np.asarray(found * encoding.step, dtype=np.float64)
+
+
+def _signed_columns(
+    data: Dataset,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], Floats]:
+    """Give y x by columns."""
+    import scipy.sparse as sp
+
+    columns = sp.csc_array(data.x)
+    rows = columns.indices.astype(np.int32)
+    return columns.indptr.astype(np.int64), rows, np.asarray(columns.data * data.y[rows])
+
+
+def _margin_temperatures(data: Dataset, loss: Loss, encoding: Encoding) -> tuple[float, float]:
+    """Take the changes that steps of one weight make at random points of the grid."""
+    rng = np.random.default_rng(0)
+    low, high = _levels(encoding)
+    sample = data if len(data) <= 2000 else data.take(slice(0, len(data), len(data) // 2000))
+    x = np.asarray(sample.x.toarray() if hasattr(sample.x, "toarray") else sample.x)
+    signed = x * sample.y[:, None]
+    changes = []
+    for _ in range(4):
+        weights = rng.integers(low, high + 1) * encoding.step
+        margins = signed @ weights
+        here = loss(margins)
+        for a in range(0, encoding.features, max(1, encoding.features // 16)):
+            there = loss(margins + encoding.step * signed[:, a])
+            changes.append(abs(float(np.mean(there - here))))
+    return _from_changes(np.array(changes))

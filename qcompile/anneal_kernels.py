@@ -1,0 +1,357 @@
+"""Compiled annealers: bits of a polynomial, weights of a cubic, weights over the margins.
+
+All keep the lowest distinct states they pass through in a pool (see `pool_kernel`). A sweep
+proposes one change to every variable; the inverse temperature rises geometrically.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.jit import jit
+from qcompile.pool_kernel import Pool, offer, zobrist
+from qcompile.random_kernel import generator, uniform
+
+__all__ = ["anneal_dense", "anneal_margins", "anneal_terms", "anneal_weights"]
+
+# exp(-37) is less than the resolution of the random numbers
+_NEVER = 37.0
+
+
+@jit
+def _accept(rise: float, beta: float, state: NDArray[np.uint64]) -> bool:
+    if rise <= 0.0:
+        return True
+    exponent = rise * beta
+    return exponent < _NEVER and uniform(state) < math.exp(-exponent)
+
+
+@jit
+def anneal_dense(
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    third: NDArray[np.float64],
+    constant: float,
+    sweeps: int,
+    hot: float,
+    cold: float,
+    seed: int,
+    pool: Pool,
+) -> None:
+    """Anneal bits of a cubic whose coefficients lie in full symmetric tensors.
+
+    The local field of bit i is its coefficient in the energy; a flip adds the rows of one slice of
+    the third tensor, those of the bits that are on.
+    """
+    size = len(first)
+    random = generator(seed)
+    bits = np.zeros(size, dtype=np.int16)
+    field = first.copy()
+    energy = constant
+    mark = np.uint64(0)
+    for i in range(size):
+        if uniform(random) < 0.5:
+            energy += field[i]
+            mark ^= _flip_dense(i, bits, field, second, third)
+    offer(pool, energy, mark, bits)
+    growth = (hot / cold) ** (1.0 / max(1, sweeps - 1))
+    beta = 1.0 / hot
+    limit = np.inf
+    for _ in range(sweeps):
+        for i in range(size):
+            rise = -field[i] if bits[i] else field[i]
+            if _accept(rise, beta, random):
+                energy += rise
+                mark ^= _flip_dense(i, bits, field, second, third)
+                if energy < limit:
+                    offer(pool, energy, mark, bits)
+                    if pool.meta[0] == len(pool.energies):
+                        limit = pool.energies[pool.meta[1]]
+        beta *= growth
+
+
+@jit
+def _flip_dense(
+    i: int,
+    bits: NDArray[np.int16],
+    field: NDArray[np.float64],
+    second: NDArray[np.float64],
+    third: NDArray[np.float64],
+) -> np.uint64:
+    size = len(bits)
+    slab = third[i]
+    if bits[i]:
+        bits[i] = 0
+        for j in range(size):
+            field[j] -= second[i, j]
+        for k in range(size):
+            if bits[k]:
+                row = slab[k]
+                for j in range(size):
+                    field[j] -= row[j]
+    else:
+        bits[i] = 1
+        for j in range(size):
+            field[j] += second[i, j]
+        for k in range(size):
+            if bits[k] and k != i:
+                row = slab[k]
+                for j in range(size):
+                    field[j] += row[j]
+    return zobrist(i, 1)
+
+
+@jit
+def anneal_terms(
+    members: NDArray[np.int32],
+    member_starts: NDArray[np.int64],
+    values: NDArray[np.float64],
+    terms: NDArray[np.int32],
+    term_starts: NDArray[np.int64],
+    constant: float,
+    sweeps: int,
+    hot: float,
+    cold: float,
+    seed: int,
+    pool: Pool,
+) -> None:
+    """Anneal bits of any polynomial; `terms` lists for each variable the terms it is in.
+
+    Each term knows how many of its members are off. It acts on the field of a bit when all others
+    are on: when nothing is off, or when that bit alone is.
+    """
+    size = len(term_starts) - 1
+    random = generator(seed)
+    bits = np.zeros(size, dtype=np.int16)
+    field = np.zeros(size)
+    off = np.empty(len(values), dtype=np.int16)
+    for t in range(len(values)):
+        off[t] = member_starts[t + 1] - member_starts[t]
+        if off[t] == 1:
+            field[members[member_starts[t]]] += values[t]
+    energy = constant
+    mark = np.uint64(0)
+    for i in range(size):
+        if uniform(random) < 0.5:
+            energy += field[i]
+            mark ^= _flip_terms(
+                i, bits, field, off, members, member_starts, values, terms, term_starts
+            )
+    offer(pool, energy, mark, bits)
+    growth = (hot / cold) ** (1.0 / max(1, sweeps - 1))
+    beta = 1.0 / hot
+    limit = np.inf
+    for _ in range(sweeps):
+        for i in range(size):
+            rise = -field[i] if bits[i] else field[i]
+            if _accept(rise, beta, random):
+                energy += rise
+                mark ^= _flip_terms(
+                    i, bits, field, off, members, member_starts, values, terms, term_starts
+                )
+                if energy < limit:
+                    offer(pool, energy, mark, bits)
+                    if pool.meta[0] == len(pool.energies):
+                        limit = pool.energies[pool.meta[1]]
+        beta *= growth
+
+
+@jit
+def _flip_terms(
+    i: int,
+    bits: NDArray[np.int16],
+    field: NDArray[np.float64],
+    off: NDArray[np.int16],
+    members: NDArray[np.int32],
+    member_starts: NDArray[np.int64],
+    values: NDArray[np.float64],
+    terms: NDArray[np.int32],
+    term_starts: NDArray[np.int64],
+) -> np.uint64:
+    now_on = bits[i] == 0
+    bits[i] = 1 if now_on else 0
+    for place in range(term_starts[i], term_starts[i + 1]):
+        t = terms[place]
+        others_off = off[t] - 1 if now_on else off[t]
+        off[t] += -1 if now_on else 1
+        if others_off > 1:
+            continue
+        change = values[t] if now_on else -values[t]
+        for q in range(member_starts[t], member_starts[t + 1]):
+            j = members[q]
+            if j != i and (others_off == 0 or bits[j] == 0):
+                field[j] += change
+    return zobrist(i, 1)
+
+
+@jit
+def anneal_weights(
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    third: NDArray[np.float64],
+    constant: float,
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+    step: float,
+    sweeps: int,
+    hot: float,
+    cold: float,
+    seed: int,
+    pool: Pool,
+) -> None:
+    """Anneal weights step * level, low <= level <= high, of a cubic with full derivatives at 0.
+
+    Slope and curvature are kept up to date, so that a proposal costs O(1) and an accepted move one
+    slice of the third tensor.
+    """
+    size = len(first)
+    random = generator(seed)
+    level = np.zeros(size, dtype=np.int16)
+    slope = first.copy()
+    curve = second.copy()
+    energy = constant
+    mark = np.uint64(0)
+    for a in range(size):
+        target = low[a] + int(uniform(random) * (high[a] - low[a] + 1))
+        energy += _move(a, target - level[a], step, level, slope, curve, third)
+        mark ^= zobrist(a, level[a] + 40000)
+    offer(pool, energy, mark, level)
+    growth = (hot / cold) ** (1.0 / max(1, sweeps - 1))
+    beta = 1.0 / hot
+    limit = np.inf
+    for _ in range(sweeps):
+        for a in range(size):
+            target = _propose(level[a], low[a], high[a], random)
+            jump = target - level[a]
+            if jump == 0:
+                continue
+            d = jump * step
+            rise = d * (slope[a] + d * (curve[a, a] / 2.0 + d * third[a, a, a] / 6.0))
+            if _accept(rise, beta, random):
+                mark ^= zobrist(a, level[a] + 40000) ^ zobrist(a, target + 40000)
+                energy += _move(a, jump, step, level, slope, curve, third)
+                if energy < limit:
+                    offer(pool, energy, mark, level)
+                    if pool.meta[0] == len(pool.energies):
+                        limit = pool.energies[pool.meta[1]]
+        beta *= growth
+
+
+@jit
+def _propose(level: int, low: int, high: int, random: NDArray[np.uint64]) -> int:
+    """Give a neighbouring level mostly, any level sometimes."""
+    draw = uniform(random)
+    if draw < 0.5:
+        target = level + 1 if draw < 0.25 else level - 1
+        if target < low:
+            return min(level + 1, high)
+        return max(level - 1, low) if target > high else target
+    return low + int((draw - 0.5) * 2.0 * (high - low + 1))
+
+
+@jit
+def _move(
+    a: int,
+    jump: int,
+    step: float,
+    level: NDArray[np.int16],
+    slope: NDArray[np.float64],
+    curve: NDArray[np.float64],
+    third: NDArray[np.float64],
+) -> float:
+    """Change one weight; gives the change of the energy."""
+    d = jump * step
+    rise = d * (slope[a] + d * (curve[a, a] / 2.0 + d * third[a, a, a] / 6.0))
+    level[a] += jump
+    size = len(level)
+    slab = third[a]
+    half = d * d / 2.0
+    for b in range(size):
+        slope[b] += d * curve[a, b] + half * slab[a, b]
+    for b in range(size):
+        for c in range(size):
+            curve[b, c] += d * slab[b, c]
+    return float(rise)
+
+
+@jit
+def anneal_margins(
+    starts: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    entries: NDArray[np.float64],
+    examples: int,
+    coefficients: NDArray[np.float64],
+    ridge: float,
+    charge: float,
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+    step: float,
+    sweeps: int,
+    hot: float,
+    cold: float,
+    seed: int,
+    pool: Pool,
+) -> None:
+    """Anneal weights over the margins of all examples, for a polynomial loss of any order.
+
+    `entries` are y x by columns. A proposal costs the entries of one column, whatever the order.
+    `ridge` is l2, `charge` is taken for each weight that is not zero.
+    """
+    size = len(low)
+    random = generator(seed)
+    level = np.zeros(size, dtype=np.int16)
+    margin = np.zeros(examples)
+    mark = np.uint64(0)
+    for a in range(size):
+        level[a] = low[a] + int(uniform(random) * (high[a] - low[a] + 1))
+        mark ^= zobrist(a, level[a] + 40000)
+        for t in range(starts[a], starts[a + 1]):
+            margin[rows[t]] += level[a] * step * entries[t]
+    cost = np.empty(examples)
+    energy = 0.0
+    for r in range(examples):
+        cost[r] = _polynomial(margin[r], coefficients)
+        energy += cost[r]
+    energy /= examples
+    for a in range(size):
+        energy += ridge / 2.0 * (level[a] * step) ** 2 + (charge if level[a] else 0.0)
+    offer(pool, energy, mark, level)
+    growth = (hot / cold) ** (1.0 / max(1, sweeps - 1))
+    beta = 1.0 / hot
+    limit = np.inf
+    for _ in range(sweeps):
+        for a in range(size):
+            target = _propose(level[a], low[a], high[a], random)
+            if target == level[a]:
+                continue
+            d = (target - level[a]) * step
+            total = 0.0
+            for t in range(starts[a], starts[a + 1]):
+                r = rows[t]
+                total += _polynomial(margin[r] + d * entries[t], coefficients) - cost[r]
+            rise = total / examples + ridge / 2.0 * step * step * (
+                target * target - level[a] * level[a]
+            )
+            rise += charge * (int(target != 0) - int(level[a] != 0))
+            if _accept(rise, beta, random):
+                mark ^= zobrist(a, level[a] + 40000) ^ zobrist(a, target + 40000)
+                level[a] = target
+                energy += rise
+                for t in range(starts[a], starts[a + 1]):
+                    r = rows[t]
+                    margin[r] += d * entries[t]
+                    cost[r] = _polynomial(margin[r], coefficients)
+                if energy < limit:
+                    offer(pool, energy, mark, level)
+                    if pool.meta[0] == len(pool.energies):
+                        limit = pool.energies[pool.meta[1]]
+        beta *= growth
+
+
+@jit
+def _polynomial(x: float, coefficients: NDArray[np.float64]) -> float:
+    value = 0.0
+    for p in range(len(coefficients) - 1, -1, -1):
+        value = value * x + coefficients[p]
+    return float(value)

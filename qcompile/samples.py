@@ -1,0 +1,233 @@
+"""What solvers give: bits with their energies on the true polynomial, and the way to disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from qcompile.artifacts import Floats, Pubo, Qubo, frozen
+from qcompile.errors import FormatError, InputError
+from qcompile.files import explained, read_json, write_atomically
+
+__all__ = ["Samples", "load_samples", "merge", "samples_of", "save_samples"]
+
+# Energies in a file may differ from those recomputed by rounding, relative to the largest.
+_SAME = 1e-6
+_MOST_VALUES = 1 << 32
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Bits that a solver gave, one row a sample, with their energies on the true polynomial.
+
+    `violations` counts ancillas that were not the product of their factors before they were
+    repaired; `chain_breaks` is the share of broken chains of each sample (0 where there were no
+    chains); `row` says which of the given samples each one is. `info` is what the solver told:
+    its name, seed, timing.
+    """
+
+    bits: NDArray[np.int8]
+    energies: Floats
+    violations: NDArray[np.int64]
+    occurrences: NDArray[np.int64]
+    chain_breaks: Floats
+    row: NDArray[np.int64]
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.bits)
+
+    @property
+    def chain_break_fraction(self) -> float:
+        """Share of broken chains over all samples, each as often as it occurred."""
+        if not len(self):
+            return 0.0
+        return float(np.average(self.chain_breaks, weights=self.occurrences))
+
+    @property
+    def best(self) -> NDArray[np.int8]:
+        """The bits with the lowest energy, the first of equals."""
+        if not len(self):
+            raise InputError("no samples: there is no best one")
+        return np.asarray(self.bits[int(np.argmin(self.energies))])
+
+    def lowest(self, count: int) -> Samples:
+        """Give the lowest distinct samples, in order of energy and then of bits.
+
+        How often a sample occurred adds up; the rest is that of its first occurrence.
+        """
+        if not len(self):
+            return self
+        distinct, first, inverse = np.unique(
+            self.bits, axis=0, return_index=True, return_inverse=True
+        )
+        times = np.zeros(len(distinct), dtype=np.int64)
+        np.add.at(times, inverse.reshape(-1), self.occurrences)
+        order = np.argsort(self.energies[first], kind="stable")[:count]
+        chosen = first[order]
+        return Samples(
+            bits=frozen(self.bits[chosen], np.int8),
+            energies=frozen(self.energies[chosen]),
+            violations=frozen(self.violations[chosen], np.int64),
+            occurrences=frozen(times[order], np.int64),
+            chain_breaks=frozen(self.chain_breaks[chosen]),
+            row=frozen(self.row[chosen], np.int64),
+            info=self.info,
+        )
+
+    def to_sampleset(self) -> Any:
+        """Give a `dimod.SampleSet` over the bits."""
+        import dimod
+
+        return dimod.SampleSet.from_samples(
+            (np.asarray(self.bits), list(range(self.bits.shape[1]))),
+            dimod.BINARY,
+            energy=self.energies,
+            num_occurrences=self.occurrences,
+            info=dict(self.info),
+            ancilla_violations=self.violations,
+            chain_break_fraction=self.chain_breaks,
+            sort_labels=False,
+        )
+
+
+def samples_of(
+    problem: Pubo | Qubo,
+    bits: NDArray[np.int8],
+    *,
+    occurrences: NDArray[np.int64] | None = None,
+    violations: NDArray[np.int64] | None = None,
+    info: Mapping[str, Any] | None = None,
+) -> Samples:
+    """Score bits on the polynomial of a problem."""
+    rows = np.atleast_2d(bits)
+    count = len(rows)
+    if not count:
+        energies = np.zeros(0)
+    else:
+        energies = problem.score(rows) if isinstance(problem, Qubo) else problem.energies(rows)
+    zeros = np.zeros(count, dtype=np.int64)
+    return Samples(
+        bits=frozen(rows, np.int8),
+        energies=frozen(energies),
+        violations=frozen(zeros if violations is None else violations, np.int64),
+        occurrences=frozen(zeros + 1 if occurrences is None else occurrences, np.int64),
+        chain_breaks=frozen(np.zeros(count)),
+        row=frozen(np.arange(count), np.int64),
+        info=dict(info or {}),
+    )
+
+
+def merge(parts: list[Samples], count: int) -> Samples:
+    """Put samples of the same problem together and keep the lowest distinct ones."""
+    whole = Samples(
+        bits=frozen(np.concatenate([p.bits for p in parts]), np.int8),
+        energies=frozen(np.concatenate([p.energies for p in parts])),
+        violations=frozen(np.concatenate([p.violations for p in parts]), np.int64),
+        occurrences=frozen(np.concatenate([p.occurrences for p in parts]), np.int64),
+        chain_breaks=frozen(np.concatenate([p.chain_breaks for p in parts])),
+        row=frozen(np.concatenate([p.row for p in parts]), np.int64),
+        info=parts[0].info,
+    )
+    return whole.lowest(count)
+
+
+def save_samples(samples: Samples, path: str | Path) -> None:
+    """Write dimod's JSON of a SampleSet; `dimod.SampleSet.from_serializable` opens it.
+
+    Seconds by the clock of this computer are left out: the same search gives the same file. What
+    a machine bills for stays.
+    """
+    kept = {k: v for k, v in samples.info.items() if not _is_clock(k, v)}
+    content = replace(samples, info=kept).to_sampleset().to_serializable()
+    with write_atomically(path) as stream:
+        stream.write(orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n")
+
+
+def _is_clock(key: str, value: Any) -> bool:
+    return key == "seconds" or (
+        key == "timing" and not (isinstance(value, dict) and "qpu_access_time" in value)
+    )
+
+
+def load_samples(path: str | Path, problem: Pubo | Qubo) -> Samples:
+    """Read a SampleSet of dimod's JSON: bits of the problem, or bits and ancillas.
+
+    Energies are recomputed; where the file's own differ, the samples are of another problem.
+    """
+    with explained(path):
+        content = read_json(path)
+        if not isinstance(content, dict) or content.get("type") != "SampleSet":
+            raise FormatError("not a dimod SampleSet")
+        return _from_sampleset(_sampleset(content), problem)
+
+
+def _sampleset(content: dict[str, Any]) -> Any:
+    import dimod
+
+    rows, labels = content.get("num_rows"), content.get("num_variables")
+    if (
+        not isinstance(rows, int)
+        or not isinstance(labels, int)
+        or min(rows, labels) < 0
+        or rows * labels > _MOST_VALUES
+        or content.get("use_bytes")
+    ):
+        raise FormatError("expected plain numbers of samples")
+    try:
+        return dimod.SampleSet.from_serializable(content)
+    except (AttributeError, IndexError, AssertionError, OverflowError) as error:
+        raise FormatError(f"not a whole SampleSet ({error})") from None
+
+
+def _from_sampleset(found: Any, problem: Pubo | Qubo) -> Samples:
+    if not len(found):
+        raise FormatError("no samples")
+    binary = found.change_vartype("BINARY", inplace=False)
+    logical = problem.logical if isinstance(problem, Qubo) else problem.variables
+    every = problem.variables
+    place = {label: i for i, label in enumerate(binary.variables)}
+    known = every if all(v in place for v in range(every)) else logical
+    missing = [v for v in range(known) if v not in place]
+    if missing or len(place) != known:
+        raise FormatError(
+            f"samples of {len(place)} variables, without variable {missing[0]}"
+            if missing
+            else f"samples of {len(place)} variables; the problem has {known}: they are of another"
+        )
+    values = np.asarray(binary.record.sample)[:, [place[v] for v in range(known)]]
+    violations = _vector(binary, "ancilla_violations", np.int64)
+    if isinstance(problem, Qubo) and known == every and every > logical:
+        bits, violations = problem.restrict(values)
+    else:
+        bits = values.astype(np.int8)
+    scored = samples_of(problem, bits, violations=violations, info=dict(binary.info))
+    own = np.asarray(binary.record.energy, dtype=np.float64)
+    if known == logical and np.abs(own - scored.energies).max() > _SAME * max(
+        1e-300, np.abs(own).max(), np.abs(scored.energies).max()
+    ):
+        raise FormatError(
+            f"a sample has energy {own[0]:.6g} in the file and {scored.energies[0]:.6g} on the "
+            "problem: they are of another problem"
+        )
+    breaks = _vector(binary, "chain_break_fraction", np.float64)
+    return Samples(
+        scored.bits,
+        scored.energies,
+        scored.violations,
+        frozen(binary.record.num_occurrences, np.int64),
+        scored.chain_breaks if breaks is None else frozen(breaks),
+        scored.row,
+        scored.info,
+    )
+
+
+def _vector(found: Any, name: str, kind: Any) -> NDArray[Any] | None:
+    names = found.record.dtype.names
+    return np.asarray(found.record[name], dtype=kind) if name in names else None

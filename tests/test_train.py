@@ -1,0 +1,304 @@
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from dwave.samplers import SimulatedAnnealingSampler
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from qcompile import (
+    Classifier,
+    Dataset,
+    InputError,
+    PolynomialLossClassifier,
+    QcompileError,
+    compile,
+    decode,
+    folds,
+    load_classifier,
+    moments_of,
+    prepare,
+    read,
+    save_classifier,
+    solve,
+    train,
+)
+from qcompile.cli import main
+from qcompile.pipeline import LossOptions
+from qcompile.train import SolveOptions, cross_validate
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return prepare(read("breast-cancer"), scale="standard", features=5, bias=True)
+
+
+# Classifiers
+
+
+def test_a_classifier_works_on_raw_rows(data: Dataset, tmp_path: Path) -> None:
+    raw = read("breast-cancer")
+    compiled = compile("breast-cancer", bits=2, features=5, scale="standard", bias=True)
+    found = decode(compiled.pubo, solve(compiled.pubo, solver="exact"))
+    decisions = np.asarray(data.x) @ found.weights
+    assert found.decision_function(raw.x) == pytest.approx(decisions)
+    labels = raw.preparation.labels(raw.y)
+    assert set(found.predict(raw.x)) == {0.0, 1.0}
+    assert found.error(raw.x, labels) == pytest.approx(np.mean((decisions > 0) != (raw.y > 0)))
+    path = tmp_path / "model.json"
+    save_classifier(found, path)
+    back = load_classifier(path)
+    assert (back.predict(raw.x) == found.predict(raw.x)).all()
+    assert back.source == found.source
+    assert back.source["order"] == 3 and "energy" in back.source
+
+
+def test_of_the_lowest_states_the_best_on_validation_is_taken(data: Dataset) -> None:
+    compiled = compile(data, bits=2)
+    samples = solve(compiled.pubo, solver="exact", keep=30)
+    weights = compiled.pubo.decode(samples.bits)
+    errors = [data.error(w) for w in weights]
+    chosen = decode(compiled.pubo, samples, validation=data)
+    assert data.error(chosen.weights) == min(errors)
+    assert chosen.source["rank"] == errors.index(min(errors))
+    plain = decode(compiled.pubo, samples)
+    assert plain.source["rank"] == 0
+    assert (plain.weights == weights[0]).all()
+
+
+def test_narrow_sparse_rows_are_widened_and_wide_ones_refused() -> None:
+    rows = sp.csr_array(np.eye(3))
+    model = Classifier(np.array([1.0, -1.0, 2.0, 3.0]), _identity(4))
+    assert model.decision_function(rows) == pytest.approx([1, -1, 2])
+    with pytest.raises(InputError, match="3 features, expected 4"):
+        model.decision_function(np.eye(3))
+    with pytest.raises(InputError, match="5 features, expected 4"):
+        model.decision_function(sp.csr_array(np.eye(5)))
+    with pytest.raises(InputError, match="2 weights"):
+        Classifier(np.zeros(2), _identity(4))
+
+
+def _identity(features: int) -> Any:
+    from qcompile import Preparation
+
+    return Preparation(raw_features=features)
+
+
+def test_a_model_file_cut_or_changed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    save_classifier(Classifier(np.array([1.0, 2.0]), _identity(2)), path)
+    whole = path.read_text()
+    for size in range(0, len(whole) - 2, 23):
+        path.write_text(whole[:size])
+        with pytest.raises(QcompileError, match=r"model\.json"):
+            load_classifier(path)
+    content = json.loads(whole)
+    for name, value in {
+        "weights": [[1.0, 2.0]],
+        "type": "qcompile.loss",
+        "preparation": {},
+        "version": 9,
+    }.items():
+        path.write_text(json.dumps({**content, name: value}))
+        with pytest.raises(QcompileError, match=r"model\.json"):
+            load_classifier(path)
+    path.write_text(whole.replace("1.0", "1e999"))
+    with pytest.raises(QcompileError, match=r"model\.json"):
+        load_classifier(path)
+
+
+def test_what_was_not_compiled_from_data_has_no_classifier() -> None:
+    from qcompile import Pubo
+
+    pubo = Pubo.from_dict({(0, 1): 1.0})
+    with pytest.raises(InputError, match="no classifier"):
+        decode(pubo, solve(pubo))
+
+
+# Training
+
+
+def test_training_accounts_for_every_stage(data: Dataset) -> None:
+    found = train(data, bits=3, validation=0.2, test=0.3, seed=2)
+    assert [s["stage"] for s in found.stages] == ["moments", "loss", "pubo", "anneal", "decode"]
+    names = [r["classifier"] for r in found.risks]
+    assert names == ["best continuous", "rounded to the grid", "lowest state found", "returned"]
+    objective = {r["classifier"]: r["objective"] for r in found.risks}
+    assert objective["best continuous"] <= objective["lowest state found"] + 1e-9
+    assert objective["lowest state found"] <= objective["rounded to the grid"] + 1e-9
+    assert objective["lowest state found"] == pytest.approx(found.samples.energies[0])
+    assert set(found.errors) == {"train", "validation", "test"}
+    assert all(error < 0.2 for error in found.errors.values())
+
+
+@pytest.mark.parametrize("solver", ["exact", "neal", "mock"])
+def test_training_takes_any_solver(data: Dataset, solver: str) -> None:
+    small = prepare(read("breast-cancer"), scale="standard", features=4)
+    found = train(small, bits=1, options=SolveOptions(solver=solver, reads=20))
+    exact = train(small, bits=1, options=SolveOptions(solver="exact"))
+    assert found.samples.energies[0] == pytest.approx(exact.samples.energies[0])
+    stages = [s["stage"] for s in found.stages]
+    assert ("qubo" in stages) == (solver != "exact")
+
+
+def test_high_orders_are_annealed_over_the_margins(data: Dataset) -> None:
+    found = train(data, bits=4, loss=LossOptions(order=6), options=SolveOptions(reads=30))
+    assert found.samples.info["space"] == "margins"
+    weights = found.classifier.weights
+    objective = float(np.mean(found.loss(data.margins(weights))))
+    assert found.classifier.source["energy"] == pytest.approx(objective)
+    assert found.errors["train"] < 0.1
+
+
+def test_parts_may_be_given_or_set_aside(data: Dataset) -> None:
+    half = data.take(slice(0, 300))
+    rest = data.take(slice(300, None))
+    found = train(half, bits=2, test=rest)
+    assert found.errors["test"] == pytest.approx(rest.error(found.classifier.weights))
+    with pytest.raises(InputError, match="leave rows for training"):
+        train(data, validation=0.6, test=0.5)
+    with pytest.raises(InputError, match="leave rows for training"):
+        train(data, validation=-0.1)
+
+
+def test_cross_validation_equals_training_on_the_other_folds(data: Dataset) -> None:
+    options = SolveOptions(solver="exact", keep=1)
+    rows = cross_validate(data, {"bits": [1, 2]}, count=3, options=options, seed=5)
+    assert [row["bits"] for row in rows] == sorted(
+        (1, 2), key=lambda b: next(r["validation error"] for r in rows if r["bits"] == b)
+    )
+    parts = folds(data, 3, seed=5)
+    errors = []
+    for number, part in enumerate(parts):
+        rest = np.concatenate([np.asarray(p.x) for i, p in enumerate(parts) if i != number])
+        signs = np.concatenate([p.y for i, p in enumerate(parts) if i != number])
+        others = Dataset(rest, signs, data.preparation)
+        found = train(others, bits=2, options=options)
+        errors.append(part.error(found.classifier.weights))
+    two = next(row for row in rows if row["bits"] == 2)
+    assert two["validation error"] == pytest.approx(np.mean(errors))
+    assert two["standard error"] == pytest.approx(np.std(errors, ddof=1) / np.sqrt(3))
+
+
+def test_cross_validation_mixes_orders_and_refuses_nonsense(data: Dataset) -> None:
+    options = SolveOptions(reads=10)
+    grid: dict[str, list[Any]] = {"order": [3, 6], "bits": [2, 3], "range_": ["auto"]}
+    rows = cross_validate(data, grid, count=2, options=options)
+    assert len(rows) == 4 and all(row["validation error"] < 0.3 for row in rows)
+    with pytest.raises(InputError, match="'colour' in the grid"):
+        cross_validate(data, {"colour": [1]})
+    with pytest.raises(InputError, match="1 folds"):
+        cross_validate(data, {"bits": [1]}, count=1)
+
+
+def test_streams_add_up(data: Dataset) -> None:
+    chunks = [data.take(slice(i, i + 100)) for i in range(0, len(data), 100)]
+    moments = sum(map(moments_of, chunks))
+    whole = moments_of(data)
+    assert isinstance(moments, type(whole))
+    assert np.allclose(moments.tensors[3, 0], whole.tensors[3, 0])
+
+
+def test_the_command_trains(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(tmp_path / "model.json")
+    run = ["train", "breast-cancer", "--scale", "standard", "--features", "4", "-o", model]
+    assert main([*run, "--bits", "2", "--test", "0.3", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["errors"]["test"] < 0.2
+    first = Path(model).read_bytes()
+    assert main([*run, "--bits", "2", "--test", "0.3", "-q"]) == 0
+    assert Path(model).read_bytes() == first
+    cv = ["--cv", "2", "--grid", "bits=1,2", "--grid", "range=auto,0.5", "-n", "5"]
+    assert main([*run, *cv]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("cv: ") == 4 and "best continuous" in shown
+    for bad, message in (
+        (["--grid", "bits=1"], "needs --cv"),
+        (["--cv", "2", "--grid", "colour=1"], "expected order, bits"),
+        (["--cv", "2", "--grid", "bits=a"], "separated by commas"),
+        (["--cv", "1"], "folds"),
+        (["--test", "1.5"], "leave rows"),
+        (["-n", "0"], "at least one"),
+    ):
+        assert main([*run, *bad]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_predict_minds_features_and_labels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train_file, model = tmp_path / "train.svm", str(tmp_path / "model.json")
+    train_file.write_text("1 1:1 2:2\n-1 1:-1 2:-1\n1 1:2\n-1 2:-3\n")
+    assert main(["train", str(train_file), "--bits", "2", "-o", model, "-q"]) == 0
+    new = tmp_path / "new.svm"
+    new.write_text("0 1:5\n0 1:-5\n")  # labels need not be known
+    assert main(["predict", model, str(new)]) == 0
+    assert len(capsys.readouterr().out.split()) == 2
+    new.write_text("1 1:5 7:2\n")
+    assert main(["predict", model, str(new)]) == 2
+    assert "new.svm" in capsys.readouterr().err
+    out = str(tmp_path / "labels.txt")
+    new.write_text("1 1:5\n-1 1:-5\n")
+    assert main(["predict", model, str(new), "-o", out, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["rows"] == 2
+    assert "error, if the labels of the file are true" in report
+    assert main(["predict", model, str(new), "--decision"]) == 0
+    assert float(capsys.readouterr().out.split()[0]) != 0
+
+
+# scikit-learn
+
+
+def test_scikit_learns_own_checks_pass() -> None:
+    results = check_estimator(
+        PolynomialLossClassifier(bits=3, reads=10), on_fail="raise", on_skip=None
+    )
+    skipped = {r["check_name"] for r in results if r["status"] == "skipped"}
+    # skipped by scikit-learn itself where SCIPY_ARRAY_API is not set
+    assert skipped <= {"check_array_api_input"}
+    assert len(results) > 40
+
+
+def test_pipelines_grids_pickles_and_sparse_rows() -> None:
+    x, y = load_breast_cancer(return_X_y=True)
+    grid = GridSearchCV(
+        make_pipeline(
+            MaxAbsScaler(), PolynomialLossClassifier(features=5, scale="standard", reads=10)
+        ),
+        {"polynomiallossclassifier__bits": [2, 3]},
+        cv=3,
+    )
+    grid.fit(x, y)
+    assert grid.best_score_ > 0.85
+    again = pickle.loads(pickle.dumps(grid.best_estimator_))
+    assert (again.predict(x) == grid.predict(x)).all()
+    sparse = PolynomialLossClassifier(bits=2, scale="max-abs", features=6, reads=10)
+    names = np.where(y == 1, "benign", "malignant")
+    sparse.fit(sp.csr_array(x), names)
+    assert sparse.score(sp.csr_array(x), names) > 0.8
+    assert sparse.coef_ @ x[0] + sparse.intercept_ == pytest.approx(
+        sparse.decision_function(x[:1])[0]
+    )
+
+
+def test_the_estimator_takes_samplers_and_refuses_three_classes() -> None:
+    x, y = load_breast_cancer(return_X_y=True)
+    model = PolynomialLossClassifier(
+        bits=1, features=4, bias=False, solver=SimulatedAnnealingSampler(), reads=10
+    )
+    exact = PolynomialLossClassifier(bits=1, features=4, bias=False, solver="exact")
+    assert model.fit(x, y).energy_ == pytest.approx(exact.fit(x, y).energy_)
+    with pytest.raises(ValueError, match="Only binary"):
+        PolynomialLossClassifier().fit(np.eye(6), [0, 1, 2, 0, 1, 2])
+    unit = PolynomialLossClassifier(bits=2, scale="unit-norm", features=5, reads=5).fit(x, y)
+    assert unit.coef_ is None
