@@ -290,7 +290,8 @@ class _Search:
             except KeyboardInterrupt:
                 # what the others have reached by now is worth keeping
                 self._stop.set()
-                self._offer([f.result() for f in running[done:] if not f.cancel()], name)
+                left = [future for future in running[done:] if not future.cancel()]
+                self._offer([f.result() for f in left if f.exception() is None], name)
                 raise
 
     @property
