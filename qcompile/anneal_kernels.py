@@ -28,6 +28,25 @@ def _accept(rise: float, beta: float, state: NDArray[np.uint64]) -> bool:
 
 
 @jit
+def _growth(hot: float, cold: float, sweeps: int) -> float:
+    """Give the factor by which the inverse temperature rises with each sweep."""
+    return float((hot / cold) ** (1.0 / max(1, sweeps - 1)))
+
+
+@jit
+def _note(
+    pool: Pool, energy: float, mark: np.uint64, state: NDArray[np.int16], limit: float
+) -> float:
+    """Keep a state if it is low enough; gives the energy below which the next one has to be."""
+    if energy >= limit:
+        return limit
+    offer(pool, energy, mark, state)
+    if pool.meta[0] < len(pool.energies):
+        return limit
+    return float(pool.energies[pool.meta[1]])
+
+
+@jit
 def anneal_dense(
     first: NDArray[np.float64],
     second: NDArray[np.float64],
@@ -55,7 +74,7 @@ def anneal_dense(
             energy += field[i]
             mark ^= _flip_dense(i, bits, field, second, third)
     offer(pool, energy, mark, bits)
-    growth = (hot / cold) ** (1.0 / max(1, sweeps - 1))
+    growth = _growth(hot, cold, sweeps)
     beta = 1.0 / hot
     limit = np.inf
     for _ in range(sweeps):
@@ -64,10 +83,7 @@ def anneal_dense(
             if _accept(rise, beta, random):
                 energy += rise
                 mark ^= _flip_dense(i, bits, field, second, third)
-                if energy < limit:
-                    offer(pool, energy, mark, bits)
-                    if pool.meta[0] == len(pool.energies):
-                        limit = pool.energies[pool.meta[1]]
+                limit = _note(pool, energy, mark, bits, limit)
         beta *= growth
 
 
@@ -139,7 +155,7 @@ def anneal_terms(
                 i, bits, field, off, members, member_starts, values, terms, term_starts
             )
     offer(pool, energy, mark, bits)
-    growth = (hot / cold) ** (1.0 / max(1, sweeps - 1))
+    growth = _growth(hot, cold, sweeps)
     beta = 1.0 / hot
     limit = np.inf
     for _ in range(sweeps):
@@ -150,10 +166,7 @@ def anneal_terms(
                 mark ^= _flip_terms(
                     i, bits, field, off, members, member_starts, values, terms, term_starts
                 )
-                if energy < limit:
-                    offer(pool, energy, mark, bits)
-                    if pool.meta[0] == len(pool.energies):
-                        limit = pool.energies[pool.meta[1]]
+                limit = _note(pool, energy, mark, bits, limit)
         beta *= growth
 
 
@@ -217,7 +230,7 @@ def anneal_weights(
         energy += _move(a, target - level[a], step, level, slope, curve, third)
         mark ^= zobrist(a, level[a] + 40000)
     offer(pool, energy, mark, level)
-    growth = (hot / cold) ** (1.0 / max(1, sweeps - 1))
+    growth = _growth(hot, cold, sweeps)
     beta = 1.0 / hot
     limit = np.inf
     for _ in range(sweeps):
@@ -231,10 +244,7 @@ def anneal_weights(
             if _accept(rise, beta, random):
                 mark ^= zobrist(a, level[a] + 40000) ^ zobrist(a, target + 40000)
                 energy += _move(a, jump, step, level, slope, curve, third)
-                if energy < limit:
-                    offer(pool, energy, mark, level)
-                    if pool.meta[0] == len(pool.energies):
-                        limit = pool.energies[pool.meta[1]]
+                limit = _note(pool, energy, mark, level, limit)
         beta *= growth
 
 
@@ -317,7 +327,7 @@ def anneal_margins(
     for a in range(size):
         energy += ridge / 2.0 * (level[a] * step) ** 2 + (charge if level[a] else 0.0)
     offer(pool, energy, mark, level)
-    growth = (hot / cold) ** (1.0 / max(1, sweeps - 1))
+    growth = _growth(hot, cold, sweeps)
     beta = 1.0 / hot
     limit = np.inf
     for _ in range(sweeps):
@@ -342,10 +352,7 @@ def anneal_margins(
                     r = rows[t]
                     margin[r] += d * entries[t]
                     cost[r] = _polynomial(margin[r], coefficients)
-                if energy < limit:
-                    offer(pool, energy, mark, level)
-                    if pool.meta[0] == len(pool.energies):
-                        limit = pool.energies[pool.meta[1]]
+                limit = _note(pool, energy, mark, level, limit)
         beta *= growth
 
 
