@@ -8,6 +8,7 @@ depend on their number. The lowest distinct states seen anywhere on the way are 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,8 @@ from qcompile.weight_space import WeightCubic, weight_cubic
 
 __all__ = ["SPACES", "anneal", "anneal_examples"]
 
+_log = logging.getLogger("qcompile")
+
 SPACES = ("auto", "bits", "weights")
 Progress = Callable[[int, int | None], None]
 
@@ -32,6 +35,7 @@ _STATES = 400  # random states from which temperatures are taken
 # hardly any is.
 _HOT, _COLD = 0.5, 0.02
 _SWEEPS = 200
+_MOST_SWEEPS, _MOST_KEPT = 10_000_000, 100_000
 
 
 def anneal(
@@ -53,8 +57,11 @@ def anneal(
     if space not in SPACES:
         raise InputError(f"space {space!r}; expected one of {', '.join(SPACES)}")
     check_counts(reads, sweeps, keep)
+    if temperatures is not None and not 0 < temperatures[1] <= temperatures[0] < np.inf:
+        raise InputError(f"temperatures {temperatures}; expected first >= last > 0")
     if not pubo.variables:
         return np.zeros((1, 0), dtype=np.int8), "bits"
+    keep = min(keep, 1 << min(pubo.variables, 40))
     cubic = weight_cubic(pubo) if space in ("auto", "weights") else None
     if cubic is None and space == "weights":
         raise InputError(
@@ -69,10 +76,13 @@ def anneal(
 
 def check_counts(reads: int, sweeps: int | None, keep: int) -> None:
     """Refuse numbers of reads, sweeps or states to keep that make no sense."""
-    if reads < 1 or keep < 1 or (sweeps is not None and sweeps < 1):
+    if not (1 <= keep <= _MOST_KEPT and reads >= 1 and 1 <= (sweeps or 1) <= _MOST_SWEEPS) or (
+        sweeps == 0
+    ):
         raise InputError(
             f"{reads} reads, {'auto' if sweeps is None else sweeps} sweeps, {keep} to keep; "
-            "expected at least one of each"
+            f"expected at least one of each, up to {_MOST_SWEEPS:,} sweeps and {_MOST_KEPT:,} to "
+            "keep"
         )
 
 
@@ -237,7 +247,7 @@ def _restarts(
     keep: int,
     variables: int,
     progress: Progress | None,
-) -> NDArray[np.int16]:
+) -> NDArray[np.int32]:
     """Run restarts in threads, and give the lowest states of all of them.
 
     Restarts are dealt out in groups of fixed size, each with a pool of its own, so that the result
@@ -254,7 +264,7 @@ def _restarts(
             one(number, pool)
         return pool
 
-    energies, states = np.zeros(0), np.zeros((0, variables), dtype=np.int16)
+    energies, states = np.zeros(0), np.zeros((0, variables), dtype=np.int32)
     done = 0
     try:
         for pool in ordered(run, starts):
@@ -270,12 +280,13 @@ def _restarts(
     except KeyboardInterrupt:
         if not len(states):
             raise
+        _log.warning("interrupted: keeping the best states so far")
     return states
 
 
 def _lowest(
-    energies: Floats, states: NDArray[np.int16], keep: int
-) -> tuple[Floats, NDArray[np.int16]]:
+    energies: Floats, states: NDArray[np.int32], keep: int
+) -> tuple[Floats, NDArray[np.int32]]:
     _, first = np.unique(states, axis=0, return_index=True)
     order = first[np.argsort(energies[first], kind="stable")][:keep]
     return energies[order], states[order]
@@ -301,6 +312,8 @@ def anneal_examples(
     from qcompile.anneal_kernels import anneal_margins
 
     check_counts(reads, sweeps, keep)
+    if encoding.features != data.features:
+        raise InputError(f"an encoding of {encoding.features} weights for {data.features} features")
     starts, rows, entries = _signed_columns(data)
     low, high = _levels(encoding)
     coefficients = np.array(loss.coefficients)

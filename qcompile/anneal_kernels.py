@@ -35,7 +35,7 @@ def _growth(hot: float, cold: float, sweeps: int) -> float:
 
 @jit
 def _note(
-    pool: Pool, energy: float, mark: np.uint64, state: NDArray[np.int16], limit: float
+    pool: Pool, energy: float, mark: np.uint64, state: NDArray[np.int32], limit: float
 ) -> float:
     """Keep a state if it is low enough; gives the energy below which the next one has to be."""
     if energy >= limit:
@@ -65,7 +65,7 @@ def anneal_dense(
     """
     size = len(first)
     random = generator(seed)
-    bits = np.zeros(size, dtype=np.int16)
+    bits = np.zeros(size, dtype=np.int32)
     field = first.copy()
     energy = constant
     mark = np.uint64(0)
@@ -90,7 +90,7 @@ def anneal_dense(
 @jit
 def _flip_dense(
     i: int,
-    bits: NDArray[np.int16],
+    bits: NDArray[np.int32],
     field: NDArray[np.float64],
     second: NDArray[np.float64],
     third: NDArray[np.float64],
@@ -139,9 +139,9 @@ def anneal_terms(
     """
     size = len(term_starts) - 1
     random = generator(seed)
-    bits = np.zeros(size, dtype=np.int16)
+    bits = np.zeros(size, dtype=np.int32)
     field = np.zeros(size)
-    off = np.empty(len(values), dtype=np.int16)
+    off = np.empty(len(values), dtype=np.int32)
     for t in range(len(values)):
         off[t] = member_starts[t + 1] - member_starts[t]
         if off[t] == 1:
@@ -173,9 +173,9 @@ def anneal_terms(
 @jit
 def _flip_terms(
     i: int,
-    bits: NDArray[np.int16],
+    bits: NDArray[np.int32],
     field: NDArray[np.float64],
-    off: NDArray[np.int16],
+    off: NDArray[np.int32],
     members: NDArray[np.int32],
     member_starts: NDArray[np.int64],
     values: NDArray[np.float64],
@@ -220,7 +220,7 @@ def anneal_weights(
     """
     size = len(first)
     random = generator(seed)
-    level = np.zeros(size, dtype=np.int16)
+    level = np.zeros(size, dtype=np.int32)
     slope = first.copy()
     curve = second.copy()
     energy = constant
@@ -250,14 +250,16 @@ def anneal_weights(
 
 @jit
 def _propose(level: int, low: int, high: int, random: NDArray[np.uint64]) -> int:
-    """Give a neighbouring level mostly, any level sometimes."""
+    """Give a level that is 1, 2, 4, ... steps away half of the time, any level otherwise."""
     draw = uniform(random)
-    if draw < 0.5:
-        target = level + 1 if draw < 0.25 else level - 1
-        if target < low:
-            return min(level + 1, high)
-        return max(level - 1, low) if target > high else target
-    return low + int((draw - 0.5) * 2.0 * (high - low + 1))
+    if draw >= 0.5:
+        return low + int((draw - 0.5) * 2.0 * (high - low + 1))
+    scales = 1
+    while (2 << scales) <= high - low:
+        scales += 1
+    jump = 1 << int(uniform(random) * scales)
+    target = level + jump if draw < 0.25 else level - jump
+    return min(max(target, low), high)
 
 
 @jit
@@ -265,7 +267,7 @@ def _move(
     a: int,
     jump: int,
     step: float,
-    level: NDArray[np.int16],
+    level: NDArray[np.int32],
     slope: NDArray[np.float64],
     curve: NDArray[np.float64],
     third: NDArray[np.float64],
@@ -310,7 +312,7 @@ def anneal_margins(
     """
     size = len(low)
     random = generator(seed)
-    level = np.zeros(size, dtype=np.int16)
+    level = np.zeros(size, dtype=np.int32)
     margin = np.zeros(examples)
     mark = np.uint64(0)
     for a in range(size):

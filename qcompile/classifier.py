@@ -31,7 +31,7 @@ from qcompile.files import (
 )
 from qcompile.samples import Samples
 
-__all__ = ["Classifier", "decode", "load_classifier", "save_classifier"]
+__all__ = ["Classifier", "decode", "load_classifier", "save_classifier", "wrong_answers"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +62,22 @@ class Classifier:
 
     def error(self, rows: Matrix, labels: NDArray[Any]) -> float:
         """Share of wrong answers."""
+        known = {self.preparation.positive, self.preparation.negative}
+        strange = sorted(set(np.asarray(labels, dtype=np.float64).tolist()) - known)
+        if strange and self.preparation.negative is not None:
+            raise InputError(f"label {strange[0]:g} was never seen in training")
         truth = self.preparation.signs(labels)
         return float(np.mean(np.where(self.decision_function(rows) > 0, 1.0, -1.0) != truth))
 
-    def _as_wide(self, rows: Matrix) -> Matrix:
+    def _as_wide(self, rows: Any) -> Matrix:
         """Sparse rows may have been read narrower than in training: absent columns are zeros."""
         import scipy.sparse as sp
 
+        rows = sp.csr_array(rows) if sp.issparse(rows) else np.asarray(rows, dtype=np.float64)
+        if rows.ndim != 2:
+            raise InputError(f"rows of shape {rows.shape}; expected a table, one row an example")
+        if not np.isfinite(rows.data if sp.issparse(rows) else rows).all():
+            raise InputError("a value is NaN or infinite; expected finite numbers")
         missing = self.preparation.raw_features - rows.shape[1]
         if missing > 0 and sp.issparse(rows):
             return sp.csr_array(
@@ -93,7 +102,7 @@ def decode(
     weights = problem.decode(samples.bits[order])
     chosen, error = 0, None
     if validation is not None:
-        errors = _errors(validation, weights)
+        errors = wrong_answers(validation, weights)
         chosen = int(np.argmin(errors))
         error = float(errors[chosen])
     source: dict[str, Any] = {
@@ -110,10 +119,10 @@ def decode(
     return Classifier(frozen(weights[chosen]), problem.preparation, source)
 
 
-def _errors(data: Dataset, weights: Floats) -> Floats:
-    """Give the 0-1 risk of many classifiers at once."""
-    margins = np.asarray(data.x @ weights.T) * data.y[:, None]
-    return np.asarray(np.mean(margins <= 0, axis=0))
+def wrong_answers(data: Dataset, weights: Floats) -> Floats:
+    """Give the share of wrong answers of many classifiers; a decision of 0 is a negative answer."""
+    decisions = np.asarray(data.x @ weights.T)
+    return np.asarray(np.mean((decisions > 0) != (data.y > 0)[:, None], axis=0))
 
 
 def save_classifier(classifier: Classifier, path: str | Path) -> None:

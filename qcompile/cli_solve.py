@@ -194,14 +194,17 @@ def _run_decode(options: argparse.Namespace) -> None:
     from qcompile.classifier import decode, save_classifier
     from qcompile.samples import load_samples
 
-    files.check_outputs(filter(None, [options.output]), inputs=(options.samples, options.problem))
+    files.check_outputs(
+        filter(None, [options.output]),
+        inputs=(options.samples, options.problem, options.validation),
+    )
     problem = load_problem(options.problem)
     samples = load_samples(options.samples, problem)
     validation = None
     if options.validation is not None:
         if problem.preparation is None:
             raise InputError("this problem does not say how its data were prepared")
-        validation = _prepared(options.validation, problem.preparation)
+        validation = _prepared(options.validation, problem)
     found = decode(problem, samples, validation=validation)
     if options.output:
         save_classifier(found, options.output)
@@ -216,19 +219,25 @@ def _run_decode(options: argparse.Namespace) -> None:
     show(summary, options, written=[options.output] if options.output else [])
 
 
-def _prepared(source: str, preparation: Preparation) -> Dataset:
+def _prepared(source: str, problem: Pubo | Qubo) -> Dataset:
     """Read data with known labels, prepared as in training."""
-    rows, labels = _raw(source, preparation.raw_features)
+    preparation = problem.preparation
+    assert preparation is not None
+    rows, labels = _raw(source, preparation.raw_features, problem.source.get("index_base"))
     _check_labels(source, labels, preparation)
     return Dataset(preparation.apply(rows), frozen(preparation.signs(labels)), preparation)
 
 
-def _raw(source: str, features: int) -> tuple[Any, Any]:
-    """Read rows as wide as those of training; named sets are as wide as they are."""
+def _raw(source: str, features: int, base: Any) -> tuple[Any, Any]:
+    """Read rows as wide as those of training and counted from the same index."""
     from qcompile.data import read_rows
     from qcompile.named_sets import is_named
 
-    rows, labels, _ = read_rows(source, num_features=None if is_named(source) else features)
+    if is_named(source):
+        rows, labels, _ = read_rows(source)
+    else:
+        first = base if base in (0, 1) else None
+        rows, labels, _ = read_rows(source, num_features=features, index_base=first)
     return rows, labels
 
 
@@ -247,7 +256,8 @@ def _run_predict(options: argparse.Namespace) -> None:
 
     files.check_outputs(filter(None, [options.output]), inputs=(options.model, options.data))
     model = load_classifier(options.model)
-    rows, labels = _raw(options.data, model.preparation.raw_features)
+    base = model.source.get("index_base")
+    rows, labels = _raw(options.data, model.preparation.raw_features, base)
     decisions = model.decision_function(rows)
     signs = np.where(decisions > 0, 1.0, -1.0)
     values = decisions if options.decision else model.preparation.labels(signs)
@@ -268,7 +278,7 @@ def _run_predict(options: argparse.Namespace) -> None:
 
 def _run_train(options: argparse.Namespace) -> None:
     from qcompile.classifier import save_classifier
-    from qcompile.pipeline import DataOptions, LossOptions, load_data
+    from qcompile.pipeline import LossOptions
     from qcompile.train import SolveOptions, cross_validate, train
 
     files.check_outputs(filter(None, [options.output]), inputs=(options.data,))
@@ -279,13 +289,13 @@ def _run_train(options: argparse.Namespace) -> None:
     )
     loss, bits = grouped(LossOptions, options), options.bits[0]
     with bar("reading") as progress:
-        data = load_data(options.data, grouped(DataOptions, options), progress=progress)
+        data, validation, test = _parts(options, progress)
     table: list[dict[str, Any]] = []
     if options.cv is not None:
         grid = _grid(options.grid) or {"bits": [bits]}
         with bar("cross-validation") as progress:
             table = cross_validate(
-                data, grid, count=options.cv, l0=options.l0, loss=loss, options=solver,
+                data, grid, count=options.cv, bits=bits, l0=options.l0, loss=loss, options=solver,
                 seed=options.seed, progress=progress,
             )  # fmt: skip
         bits, loss = _chosen(table[0], bits, loss)
@@ -296,8 +306,8 @@ def _run_train(options: argparse.Namespace) -> None:
             l0=options.l0,
             loss=loss,
             options=solver,
-            validation=options.validation,
-            test=options.test,
+            validation=validation or 0.0,
+            test=test or 0.0,
             seed=options.seed,
             progress=progress,
         )
@@ -330,6 +340,38 @@ def _run_train(options: argparse.Namespace) -> None:
     for part, error in found.errors.items():
         shown[f"{part} error"] = f"{error:.4f}"
     show(shown, options, written=written)
+
+
+def _parts(
+    options: argparse.Namespace, progress: Any
+) -> tuple[Dataset, Dataset | None, Dataset | None]:
+    """Read the data and set parts aside before anything is learnt from them.
+
+    Scaling and the choice of features follow from the training part alone.
+    """
+    from dataclasses import replace
+
+    from qcompile.data import prepare, split
+    from qcompile.pipeline import DataOptions, load_data
+
+    wanted = grouped(DataOptions, options)
+    shares = (options.validation, options.test)
+    if not (all(share >= 0 for share in shares) and sum(shares) < 1):
+        raise InputError(
+            f"shares {shares[0]:g} for validation and {shares[1]:g} for test; expected shares "
+            "that leave rows for training"
+        )
+    if not any(shares):
+        return load_data(options.data, wanted, progress=progress), None, None
+    plain = replace(wanted, scale="none", features=None, bias=False)
+    raw = load_data(options.data, plain, progress=progress)
+    asked = [share for share in shares if share > 0]
+    rows, *rest = split(raw, (1 - sum(shares), *asked), seed=options.seed)
+    data = prepare(rows, scale=wanted.scale, features=wanted.features, bias=wanted.bias)
+    made = data.preparation
+    aside = [replace(part, x=made.apply(part.x), preparation=made) for part in rest]
+    validation = aside.pop(0) if shares[0] > 0 else None
+    return data, validation, aside.pop(0) if shares[1] > 0 else None
 
 
 def _grid(entries: list[str]) -> dict[str, list[Any]]:

@@ -18,7 +18,7 @@ class Pool(NamedTuple):
 
     energies: NDArray[np.float64]
     marks: NDArray[np.uint64]
-    states: NDArray[np.int16]
+    states: NDArray[np.int32]
     meta: NDArray[np.int64]
 
 
@@ -27,13 +27,13 @@ def pool_of(size: int, variables: int) -> Pool:
     return Pool(
         np.full(size, np.inf),
         np.zeros(size, dtype=np.uint64),
-        np.zeros((size, variables), dtype=np.int16),
+        np.zeros((size, variables), dtype=np.int32),
         np.zeros(2, dtype=np.int64),
     )
 
 
 @jit
-def offer(pool: Pool, energy: float, mark: np.uint64, state: NDArray[np.int16]) -> None:
+def offer(pool: Pool, energy: float, mark: np.uint64, state: NDArray[np.int32]) -> None:
     """Take a state in if it is lower than the worst and not there yet."""
     filled, worst = pool.meta[0], pool.meta[1]
     if filled == len(pool.energies) and energy >= pool.energies[worst]:

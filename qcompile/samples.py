@@ -209,13 +209,16 @@ def _from_sampleset(found: Any, problem: Pubo | Qubo) -> Samples:
         bits = values.astype(np.int8)
     scored = samples_of(problem, bits, violations=violations, info=dict(binary.info))
     own = np.asarray(binary.record.energy, dtype=np.float64)
-    if known == logical and np.abs(own - scored.energies).max() > _SAME * max(
-        1e-300, np.abs(own).max(), np.abs(scored.energies).max()
-    ):
+    with_ancillas = isinstance(problem, Qubo) and known == every and every > logical
+    true = problem.energies(values) if with_ancillas else scored.energies
+    if not np.abs(own - true).max() <= _SAME * max(1e-300, np.abs(own).max(), np.abs(true).max()):
         raise FormatError(
-            f"a sample has energy {own[0]:.6g} in the file and {scored.energies[0]:.6g} on the "
-            "problem: they are of another problem"
+            f"a sample has energy {own[0]:.6g} in the file and {true[0]:.6g} on the problem: they "
+            "are of another problem"
         )
+    occurrences = np.asarray(binary.record.num_occurrences)
+    if occurrences.min() < 1:
+        raise FormatError("a sample that occurred less than once")
     breaks = _vector(binary, "chain_break_fraction", np.float64)
     return Samples(
         scored.bits,
@@ -229,5 +232,9 @@ def _from_sampleset(found: Any, problem: Pubo | Qubo) -> Samples:
 
 
 def _vector(found: Any, name: str, kind: Any) -> NDArray[Any] | None:
-    names = found.record.dtype.names
-    return np.asarray(found.record[name], dtype=kind) if name in names else None
+    if name not in found.record.dtype.names:
+        return None
+    vector = np.asarray(found.record[name], dtype=kind)
+    if vector.ndim != 1:
+        raise FormatError(f"{name}: expected one number a sample")
+    return vector

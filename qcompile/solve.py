@@ -67,6 +67,8 @@ def solve(
     from qcompile.anneal import check_counts
 
     check_counts(reads, sweeps, keep)
+    if not 0 <= seed < 2**32:
+        raise InputError(f"seed {seed}; expected 0 to {2**32 - 1}")
     if isinstance(solver, str) and solver not in SOLVERS:
         raise InputError(f"solver {solver!r}; expected one of {', '.join(SOLVERS)}")
     began = time.perf_counter()

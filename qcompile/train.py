@@ -16,7 +16,7 @@ import numpy as np
 
 from qcompile.anneal import anneal_examples
 from qcompile.artifacts import Dataset, Encoding, Floats, Loss, Moments, Pubo, Qubo, frozen
-from qcompile.classifier import Classifier, decode
+from qcompile.classifier import Classifier, decode, wrong_answers
 from qcompile.data import folds, split
 from qcompile.discretize import discretize, most_terms
 from qcompile.errors import InputError
@@ -102,7 +102,9 @@ def train(
     clock.stage("decode", f"rank {classifier.source['rank']} of {len(samples)}")
     parts = {"train": rows, "validation": checked, "test": tested}
     errors = {
-        name: part.error(classifier.weights) for name, part in parts.items() if part is not None
+        name: float(wrong_answers(part, classifier.weights[None])[0])
+        for name, part in parts.items()
+        if part is not None
     }
     energy = float(classifier.source["energy"])
     return Trained(
@@ -133,7 +135,13 @@ def _set_aside(
     data: Dataset, validation: Dataset | float, test: Dataset | float, seed: int
 ) -> tuple[Dataset, Dataset | None, Dataset | None]:
     shares = [part if isinstance(part, float | int) else 0.0 for part in (validation, test)]
-    if any(share < 0 for share in shares) or sum(shares) >= 1:
+    for part in (validation, test):
+        if isinstance(part, Dataset) and part.features != data.features:
+            raise InputError(
+                f"validation or test data with {part.features} features; expected {data.features}, "
+                "prepared as the training data"
+            )
+    if not (all(share >= 0 for share in shares) and sum(shares) < 1):
         raise InputError(
             f"shares {shares[0]:g} for validation and {shares[1]:g} for test; expected shares "
             "that leave rows for training"
@@ -245,8 +253,29 @@ def _risks(
         continuous = point * loss.prior_std
         yield row("best continuous", continuous)
         yield row("rounded to the grid", encoding.decode(encoding.encode(continuous)))
+    else:
+        continuous = _descend(rows, loss, problem.decode(samples.best))
+        yield row("best continuous near it", continuous)
+        yield row("that rounded to the grid", encoding.decode(encoding.encode(continuous)))
     yield row("lowest state found", problem.decode(samples.best))
     yield row("returned", classifier.weights)
+
+
+def _descend(rows: Dataset, loss: Loss, start: Floats) -> Floats:
+    """Follow the slope of the objective within the range of the weights."""
+    from scipy.optimize import minimize
+
+    slopes = np.polynomial.polynomial.polyder(np.array(loss.coefficients))
+
+    def objective(weights: Floats) -> tuple[float, Floats]:
+        margins = rows.margins(weights)
+        push = np.polynomial.polynomial.polyval(margins, slopes) * rows.y / len(rows)
+        slope = np.asarray(rows.x.T @ push) + loss.l2 * weights
+        return _objective(rows, loss, weights), slope
+
+    bounds = [(-loss.zeta, loss.zeta)] * len(start)
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    return np.asarray(found.x, dtype=np.float64)
 
 
 def cross_validate(
@@ -254,6 +283,7 @@ def cross_validate(
     grid: Mapping[str, Sequence[Any]],
     *,
     count: int = 10,
+    bits: int = _BITS,
     l0: float = 0.0,
     loss: LossOptions | None = None,
     options: SolveOptions | None = None,
@@ -263,6 +293,8 @@ def cross_validate(
     """Try all settings of a grid over orders, bits, omega, l2 and range on k folds.
 
     Gives a row a setting with the mean validation error and its standard error, the best first.
+    The data are as they are prepared: where features were chosen or scaled by all rows, the folds
+    have seen each other to that extent.
     """
     strange = sorted(set(grid) - set(GRID_NAMES))
     if strange:
@@ -274,7 +306,7 @@ def cross_validate(
         dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
     ]
     parts = folds(data, count, seed=seed)
-    plans = [_Plan.of(data, setting, loss, options) for setting in settings]
+    plans = [_Plan.of(data, {"bits": bits, **setting}, loss, options) for setting in settings]
     needed = [plan.loss.degree for plan in plans if not plan.over_margins]
     pieces = [moments_of(part, max(needed, default=1), fit=True) for part in parts]
     total = sum(pieces[1:], pieces[0])
@@ -308,7 +340,7 @@ class _Plan:
     def of(
         cls, data: Dataset, setting: Mapping[str, Any], loss: LossOptions, options: SolveOptions
     ) -> _Plan:
-        bits = int(setting.get("bits", _BITS))
+        bits = int(setting["bits"])
         own = {name: value for name, value in setting.items() if name != "bits"}
         chosen = replace(loss, **own)
         return cls(chosen, bits, _goes_over_margins(data, bits, chosen.degree, options))
@@ -332,7 +364,7 @@ def _fold_error(
         fitted = fit_loss_with(moments, plan.loss)
         problem = discretize(moments, fitted, plan.bits, l0=l0)
         found = solve(problem, **vars(options))
-    return parts[number].error(decode(problem, found).weights)
+    return float(wrong_answers(parts[number], decode(problem, found).weights[None])[0])
 
 
 def _joined(parts: Sequence[Dataset]) -> Dataset:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from qcompile import (
     SOLVERS,
+    Encoding,
     InputError,
     Pubo,
     QcompileError,
@@ -395,3 +396,45 @@ def test_bad_arguments_of_solve_fit_in_one_line(
         assert main(arguments) == 2, arguments
         error = capsys.readouterr().err
         assert message in error and error.count("\n") == 1, error
+
+
+# What a first try-out found
+
+
+def test_answers_with_ancillas_of_another_problem_are_refused(tmp_path: Path) -> None:
+    one = compile("breast-cancer", bits=2, features=3, scale="standard").qubo
+    other = compile("breast-cancer", bits=2, features=3, scale="standard", positive=0.0).qubo
+    answer = SimulatedAnnealingSampler().sample(one.to_bqm(), num_reads=3, seed=1)
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps(answer.to_serializable()))
+    load_samples(path, one)
+    with pytest.raises(QcompileError, match="another problem"):
+        load_samples(path, other)
+    content = answer.to_serializable()
+    content["vectors"]["num_occurrences"]["data"] = [0, 1, 1]
+    path.write_text(json.dumps(content))
+    with pytest.raises(QcompileError, match="less than once"):
+        load_samples(path, one)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("seed", [-1, 2**32])
+def test_impossible_seeds_are_refused(solver: str, seed: int) -> None:
+    with pytest.raises(InputError, match="seed"):
+        solve(polynomial(3, 2), solver=solver, seed=seed)
+
+
+def test_absurd_numbers_are_refused_or_cut_down() -> None:
+    pubo = polynomial(4, 2)
+    assert len(solve(pubo, keep=100_000)) <= 16
+    with pytest.raises(InputError, match="up to"):
+        solve(pubo, keep=10**9)
+    with pytest.raises(InputError, match="up to"):
+        solve(pubo, sweeps=10**9)
+    for temperatures in ((0.0, 0.0), (1.0, 2.0), (1.0, float("nan"))):
+        with pytest.raises(InputError, match="temperatures"):
+            anneal(pubo, temperatures=temperatures)
+    data = prepare(read("breast-cancer"), features=3)
+    loss = fit_loss(moments_of(data, 3))
+    with pytest.raises(InputError, match="4 weights for 3 features"):
+        anneal_examples(data, loss, Encoding(4, 2, 1.0))

@@ -24,6 +24,7 @@ from qcompile import (
     compile,
     decode,
     folds,
+    from_arrays,
     load_classifier,
     moments_of,
     prepare,
@@ -33,6 +34,7 @@ from qcompile import (
     train,
 )
 from qcompile.cli import main
+from qcompile.files import save_svmlight
 from qcompile.pipeline import LossOptions
 from qcompile.train import SolveOptions, cross_validate
 
@@ -302,3 +304,106 @@ def test_the_estimator_takes_samplers_and_refuses_three_classes() -> None:
         PolynomialLossClassifier().fit(np.eye(6), [0, 1, 2, 0, 1, 2])
     unit = PolynomialLossClassifier(bits=2, scale="unit-norm", features=5, reads=5).fit(x, y)
     assert unit.coef_ is None
+
+
+# What a first try-out found
+
+
+def test_sixteen_bits_reach_the_largest_weight() -> None:
+    x = np.ones((6, 2)) * np.array([1, -1, 1, -1, 1, -1])[:, None]
+    data = from_arrays(x, np.array([1, -1, 1, -1, 1, -1]))
+    for bits in (15, 16):
+        found = train(data, bits=bits, loss=LossOptions(order=1, range_=1.0))
+        assert found.classifier.weights == pytest.approx([1.0, 1.0])
+
+
+def test_fine_grids_are_searched_at_all_scales() -> None:
+    data = prepare(read("breast-cancer"), scale="standard", features=2)
+    found = train(data, bits=15)
+    objective = {r["classifier"]: r["objective"] for r in found.risks}
+    assert objective["lowest state found"] <= objective["rounded to the grid"] + 1e-6
+
+
+def test_cross_validation_takes_the_bits_that_were_asked_for(data: Dataset) -> None:
+    options = SolveOptions(solver="exact", keep=1)
+    one = cross_validate(data, {"order": [3]}, count=2, bits=1, options=options)
+    two = cross_validate(data, {"order": [3], "bits": [1]}, count=2, options=options)
+    assert one[0]["validation error"] == two[0]["validation error"]
+
+
+def test_nothing_is_learnt_from_the_test_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    noise = from_arrays(rng.normal(size=(120, 800)), rng.choice([-1, 1], 120))
+    path = tmp_path / "noise.svm"
+    save_svmlight(noise, path)
+    run = ["train", str(path), "--features", "5", "--scale", "standard", "--bits", "2"]
+    errors = []
+    for seed in range(3):
+        assert main([*run, "--test", "0.5", "--seed", str(seed), "-n", "5", "--json"]) == 0
+        errors.append(json.loads(capsys.readouterr().out)["errors"]["test"])
+    assert np.mean(errors) > 0.38  # choosing features with the test rows gives about 0.2
+
+
+def test_train_and_predict_count_the_same_errors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = str(tmp_path / "model.json")
+    run = ["breast-cancer", "--features", "2", "--scale", "standard", "--bits", "1"]
+    assert main(["train", *run, "-o", model, "--json"]) == 0  # all weights 0: every margin is 0
+    trained = json.loads(capsys.readouterr().out)["errors"]["train"]
+    assert main(["predict", model, "breast-cancer", "--json"]) == 0
+    predicted = json.loads(capsys.readouterr().out)
+    assert predicted["error, if the labels of the file are true"] == pytest.approx(trained)
+
+
+def test_zero_based_files_stay_zero_based(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, model = tmp_path / "zero.svm", str(tmp_path / "model.json")
+    file.write_text("1 0:1 1:3\n-1 0:-1 1:1\n1 0:2\n-1 0:-2 1:-3\n1 1:2\n-1 1:-1\n")
+    assert main(["train", str(file), "--bits", "3", "-o", model, "-q"]) == 0
+    assert main(["predict", model, str(file), "--decision"]) == 0
+    whole = capsys.readouterr().out.split()
+    file.write_text("1 1:2\n-1 1:-1\n")  # no index 0 here
+    assert main(["predict", model, str(file), "--decision"]) == 0
+    assert capsys.readouterr().out.split() == whole[-2:]
+
+
+def test_a_model_never_replaces_its_validation_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "data.svm"
+    file.write_text("1 1:1 2:2\n-1 1:-1 2:-1\n1 1:2\n-1 2:-3\n")
+    pubo, samples = str(tmp_path / "pubo.json"), str(tmp_path / "samples.json")
+    assert main(["compile", str(file), "--bits", "2", "--emit", pubo, "-q"]) == 0
+    assert main(["solve", pubo, "-o", samples, "-q"]) == 0
+    run = ["decode", samples, "--problem", pubo, "--validation", str(file)]
+    assert main([*run, "-o", str(file)]) == 2
+    assert "is read as input" in capsys.readouterr().err
+    assert main(run) == 0
+    file.write_text("7 1:1\n-1 2:1\n")
+    assert main(run) == 2
+    assert "label 7 was never seen" in capsys.readouterr().err
+
+
+def test_rows_of_strange_kinds_are_read_or_refused(data: Dataset) -> None:
+    model = Classifier(np.array([1.0, -1.0, 2.0]), _identity(3))
+    assert model.decision_function(sp.csc_array(np.eye(2))) == pytest.approx([1, -1])
+    assert model.decision_function([[1.0, 0.0, 1.0]]) == pytest.approx([3])
+    for rows, message in (([1.0, 2.0, 3.0], "expected a table"), ([[np.nan] * 3], "NaN")):
+        with pytest.raises(InputError, match=message):
+            model.predict(np.array(rows))
+    with pytest.raises(InputError, match="label 5"):
+        model.error(np.eye(3), np.array([1, -1, 5]))
+    with pytest.raises(InputError, match="with 3 features; expected 6"):
+        train(data, test=prepare(read("breast-cancer"), scale="standard", features=3))
+    with pytest.raises(InputError, match="leave rows"):
+        train(data, test=float("nan"))
+
+
+def test_high_orders_tell_where_accuracy_is_lost(data: Dataset) -> None:
+    found = train(data, bits=2, loss=LossOptions(order=6), options=SolveOptions(reads=30))
+    objective = {r["classifier"]: r["objective"] for r in found.risks}
+    assert objective["best continuous near it"] <= objective["lowest state found"] + 1e-9
