@@ -210,7 +210,8 @@ def main() -> None:
         return
     compare(30, instances=5, reads=200, neal_grid=(1000, 10_000))
     compare(60, instances=5, reads=200, neal_grid=())
-    compare(100, instances=3, reads=50, neal_grid=())
+    compare(100, instances=1, reads=20, neal_grid=())
+    weights_against_bits(12, 4, 100)
     weights_against_bits(20, 4, 50)
     path = data_file("adult9")
     if path is not None:
