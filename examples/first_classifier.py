@@ -1,12 +1,10 @@
 """Train a classifier from end to end on data that ship with scikit-learn.
 
 The compiled polynomial is small enough here to look at every assignment of its bits, so that the
-classifier shown is the exact optimum. The QUBO that an annealer would be given is proved to be the
-same problem and handed to a simulated annealer, which stands in for the machine.
+classifier shown is the exact optimum. The QUBO that a quantum annealer would be given is proved to
+be the same problem, laid out on the qubits of a machine, and solved by two simulated annealers:
+ours on the polynomial and Ocean's on the QUBO.
 """
-
-import numpy as np
-from dwave.samplers import SimulatedAnnealingSampler
 
 import qcompile
 
@@ -23,7 +21,7 @@ def main() -> None:
     for noise in (0.0, NOISE):
         print(f"\nlabel noise {noise:.0%}")
         show(qcompile.add_noise(train, noise, seed=1), test)
-    print("\nNext: qcompile compile breast-cancer --scale standard --bits 2 --emit qubo.json")
+    print("\nNext: qcompile train breast-cancer --scale standard --test 0.3 -o model.json")
 
 
 def show(train: qcompile.Dataset, test: qcompile.Dataset) -> None:
@@ -34,23 +32,27 @@ def show(train: qcompile.Dataset, test: qcompile.Dataset) -> None:
         "  loss      L(γ) =", " ".join(f"{a:+.4g} γ^{p}" for p, a in enumerate(loss.coefficients))
     )
     print(f"  PUBO      {pubo.variables} bits, terms by degree {pubo.terms}")
-    states = np.arange(1 << pubo.variables)[:, None] >> np.arange(pubo.variables) & 1
-    energies = pubo.energies(states)
-    best = int(np.argmin(energies))
-    weights = pubo.decode(states[best])
-    print(f"  optimum   E = {energies[best]:.4f} of {len(states):,} assignments, all looked at")
+    exact = qcompile.solve(pubo, solver="exact", keep=50)
+    model = qcompile.decode(pubo, exact)
+    weights, energy = model.weights, float(exact.energies[0])
+    print(f"  optimum   E = {energy:.4f} of {2**pubo.variables:,} assignments, all looked at")
     proved = qcompile.verify(qubo, pubo=pubo, data=train).holds
     print(
         f"  QUBO      {qubo.variables} qubits, {len(qubo.ancillas)} of them ancillas, "
         f"{'proved to be the same problem' if proved else 'NOT the same problem'}"
     )
-    sampled = SimulatedAnnealingSampler().sample(qubo.to_bqm(), num_reads=READS, seed=1)
-    bits, _ = qubo.restrict(sampled.record.sample)
-    found = qubo.score(bits).min()
-    print(f"  annealer  E = {found:.4f}, the best of {READS} reads of a simulated one")
+    embedding = qcompile.embed(qubo, qcompile.load_machine("advantage")).embedding
+    print(
+        f"  machine   {embedding.qubits} qubits of a D-Wave Advantage, "
+        f"longest chain {embedding.longest}"
+    )
+    for solver in ("anneal", "neal"):
+        found = qcompile.solve(qubo, solver=solver, reads=READS, seed=1)
+        seconds = found.info["seconds"]
+        print(f"  {solver:<9} E = {found.energies[0]:.4f}, {READS} reads in {seconds:.2f} s")
     print("  weights  ", " ".join(f"{w:+.2f}" for w in weights))
     print(f"  error     {train.error(weights):.1%} training, {test.error(weights):.1%} test")
-    for warning in qcompile.warnings_for(loss, train, weights, float(energies[best])):
+    for warning in qcompile.warnings_for(loss, train, weights, energy):
         print(f"  warning   {warning}")
 
 

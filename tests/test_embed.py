@@ -334,6 +334,32 @@ def test_kernels_keep_their_books() -> None:
         assert sorted(chain) == np.flatnonzero(board.owner == v).tolist()
 
 
+def test_the_best_state_on_the_way_is_what_is_left() -> None:
+    qubo, machine, owner = next(boards(7, "pegasus4"))
+    graph = _rows(len(machine.nodes), *machine.edges.T)
+    board = board_of(graph, _rows(qubo.variables, qubo.first, qubo.second), owner)
+    settle(board, np.arange(qubo.variables, dtype=np.int32), 3, 1)
+    trim_all(board, 1)
+    before = int(board.size.sum())
+    # so hot that it wanders off: it must come back
+    assert improve(board, 2000, 1, 50.0, 50.0, 1) <= before
+    assert int(board.size.sum()) <= before
+
+
+def test_each_run_of_minorminer_has_a_seed_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules["qcompile.embed"]
+    seeds = []
+
+    class Recorder(module._Miner):  # type: ignore[misc,name-defined]
+        def __init__(self, ground: object, seed: int, seconds: float) -> None:
+            seeds.append(seed)
+            super().__init__(ground, seed, seconds)
+
+    monkeypatch.setattr(module, "_Miner", Recorder)
+    find_embedding(cubic(4), load_machine("zephyr3"), method="minorminer", seed=7, tries=3)
+    assert sorted(seeds) == [7, 8, 9]
+
+
 def test_nothing_is_left_to_trim() -> None:
     machine, qubo = load_machine("zephyr3"), cubic(8)
     found = find_embedding(qubo, machine)
