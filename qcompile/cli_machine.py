@@ -12,7 +12,7 @@ from qcompile.errors import InputError
 from qcompile.machines import Machine, catalogue, load_machine
 from qcompile.progress import bar
 
-__all__ = ["add_commands", "add_machine_options", "machine_of", "names_machine"]
+__all__ = ["add_commands", "add_machine_options", "chain_strength", "machine_of", "names_machine"]
 
 _METHODS = ("auto", "biclique", "clique", "minorminer")
 _PREFERENCES = ("qubits", "chain")
@@ -209,7 +209,7 @@ def _run_embed(options: argparse.Namespace) -> int:
         plot.check_ending(options.plot)
     if options.target:
         embedding_files.check_target_ending(options.target)
-    strength = _strength(options.chain_strength)
+    strength = chain_strength(options.chain_strength)
     qubo, _ = qubo_files.load_qubo(options.qubo)
     reused = None if options.reuse is None else embedding_files.load_embedding(options.reuse)
     machine = machine_of(options, None if reused is None else reused.machine)
@@ -260,7 +260,8 @@ def _run_embed(options: argparse.Namespace) -> int:
     return 0
 
 
-def _strength(text: str) -> float | str:
+def chain_strength(text: str) -> float | str:
+    """Read a chain strength: a word or a number."""
     if text in ("torque", "scaled", "sweep"):
         return text
     try:

@@ -57,6 +57,12 @@ def _add_solve_command(commands: Any) -> None:
     command.add_argument("-o", "--output", metavar="FILE", help="write a SampleSet (dimod's JSON)")
     command.add_argument("--embedding", metavar="FILE", help="solve on these chains (neal, mock)")
     command.add_argument(
+        "--chain-strength",
+        default="torque",
+        metavar="S",
+        help="for --embedding: torque, scaled or a number (torque)",
+    )
+    command.add_argument(
         "--repair", choices=_REPAIRS, default="majority", help="of broken chains (majority)"
     )
     _add_solver_options(command, seed=True)
@@ -161,7 +167,8 @@ def _run_solve(options: argparse.Namespace) -> None:
             raise InputError("--embedding needs a QUBO: a polynomial has no chains")
         chains = embedding_files.load_embedding(options.embedding)
         check_embedding(chains, problem)
-        problem = to_embedded(problem, chains, strength_of(problem))
+        strength = strength_of(problem, cli_machine.chain_strength(options.chain_strength))
+        problem = to_embedded(problem, chains, strength)
     machine = cli_machine.machine_of(options) if cli_machine.names_machine(options) else None
     with bar(options.solver) as progress:
         found = solve(

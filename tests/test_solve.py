@@ -372,7 +372,9 @@ def test_the_command_solves_decodes_and_predicts(
     assert "validation error" in capsys.readouterr().out
     chains = str(tmp_path / "embedding.json")
     assert main(["embed", qubo, "--machine", "pegasus4", "-o", chains, "-q"]) == 0
-    assert main(["solve", qubo, "--solver", "neal", "--embedding", chains]) == 0
+    run = ["solve", qubo, "--solver", "neal", "--embedding", chains]
+    assert main([*run, "--chain-strength", "scaled"]) == 0
+    assert main([*run, "--chain-strength", "sweep"]) == 2
     assert "lowest energy" in capsys.readouterr().out
 
 
