@@ -440,3 +440,23 @@ def test_absurd_numbers_are_refused_or_cut_down() -> None:
     loss = fit_loss(moments_of(data, 3))
     with pytest.raises(InputError, match="4 weights for 3 features"):
         anneal_examples(data, loss, Encoding(4, 2, 1.0))
+
+
+def test_the_pool_holds_distinct_states() -> None:
+    pubo = polynomial(6, 3)
+    found = solve(pubo, reads=50, keep=20)
+    assert len(found) == 20
+    assert found.energies == pytest.approx(np.sort(brute_force(pubo))[:20])
+
+
+def test_weights_with_bounds_are_annealed_from_their_own_origin() -> None:
+    data = prepare(read("breast-cancer"), scale="standard", features=4)
+    moments = moments_of(data, 3)
+    loss = fit_loss(moments)
+    bounds = ((-3, 1), (1, 4), (-2, 0), (2, 4))
+    encoding = Encoding(4, 3, loss.zeta, bounds)
+    pubo = discretize(moments, loss, 3, encoding=encoding)
+    bits, space = anneal(pubo, space="weights", reads=40, keep=30)
+    assert space == "weights"
+    energies = pubo.energies(bits)
+    assert energies == pytest.approx(np.sort(np.unique(brute_force(pubo).round(12)))[:30])

@@ -407,3 +407,16 @@ def test_high_orders_tell_where_accuracy_is_lost(data: Dataset) -> None:
     found = train(data, bits=2, loss=LossOptions(order=6), options=SolveOptions(reads=30))
     objective = {r["classifier"]: r["objective"] for r in found.risks}
     assert objective["best continuous near it"] <= objective["lowest state found"] + 1e-9
+
+
+def test_high_orders_are_cross_validated_on_unseen_folds(data: Dataset) -> None:
+    options = SolveOptions(reads=30, keep=1)
+    loss = LossOptions(order=6)
+    (row,) = cross_validate(data, {"bits": [3]}, count=2, loss=loss, options=options, seed=1)
+    one, two = folds(data, 2, seed=1)
+    errors = []
+    for rest, part in ((two, one), (one, two)):
+        found = train(rest, bits=3, loss=loss, options=options)
+        assert found.samples.info["space"] == "margins"
+        errors.append(np.mean((np.asarray(part.x) @ found.classifier.weights > 0) != (part.y > 0)))
+    assert row["validation error"] == pytest.approx(np.mean(errors))
