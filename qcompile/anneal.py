@@ -35,6 +35,7 @@ _STATES = 400  # random states from which temperatures are taken
 # hardly any is.
 _HOT, _COLD = 0.5, 0.02
 _SWEEPS = 200
+_HIGHEST_ORDER = 8
 _MOST_SWEEPS, _MOST_KEPT = 10_000_000, 100_000
 
 
@@ -316,7 +317,10 @@ def anneal_examples(
         raise InputError(f"an encoding of {encoding.features} weights for {data.features} features")
     starts, rows, entries = _signed_columns(data)
     low, high = _levels(encoding)
-    coefficients = np.array(loss.coefficients)
+    if loss.order > _HIGHEST_ORDER:
+        raise InputError(f"a loss of order {loss.order}; expected up to {_HIGHEST_ORDER}")
+    coefficients = np.zeros(_HIGHEST_ORDER + 1)
+    coefficients[: loss.order + 1] = loss.coefficients
     hot, cold = temperatures or _margin_temperatures(data, loss, encoding)
 
     def one(number: int, pool: Any) -> None:

@@ -307,7 +307,8 @@ def anneal_margins(
 ) -> None:
     """Anneal weights over the margins of all examples, for a polynomial loss of any order.
 
-    `entries` are y x by columns. A proposal costs the entries of one column, whatever the order.
+    `entries` are y x by columns, `coefficients` nine numbers, the highest zeros if need be. A
+    proposal costs the entries of one column, whatever the order.
     `ridge` is l2, `charge` is taken for each weight that is not zero.
     """
     size = len(low)
@@ -359,8 +360,9 @@ def anneal_margins(
 
 
 @jit
-def _polynomial(x: float, coefficients: NDArray[np.float64]) -> float:
-    value = 0.0
-    for p in range(len(coefficients) - 1, -1, -1):
-        value = value * x + coefficients[p]
-    return float(value)
+def _polynomial(x: float, c: NDArray[np.float64]) -> float:
+    """Evaluate a polynomial of nine coefficients, by even and odd powers: short chains of sums."""
+    y = x * x
+    even = (((c[8] * y + c[6]) * y + c[4]) * y + c[2]) * y + c[0]
+    odd = ((c[7] * y + c[5]) * y + c[3]) * y + c[1]
+    return float(even + x * odd)
