@@ -10,7 +10,7 @@ from qcompile import embedding_files, files, qubo_files
 from qcompile.cli_common import FORMATS, NOT_PROVED, add_command, show, show_rows
 from qcompile.errors import InputError
 from qcompile.machines import Machine, catalogue, load_machine
-from qcompile.progress import bar
+from qcompile.progress import Bar, bar
 
 __all__ = ["add_commands", "add_machine_options", "chain_strength", "machine_of", "names_machine"]
 
@@ -241,23 +241,24 @@ def _run_embed(options: argparse.Namespace) -> int:
             embedding_files.save_target(embedded, options.target)
         if options.plot:
             plot.plot_embedding(embedded.embedding, options.plot)
-    figures = quality(embedded)
-    figures["qubits_at_least"] = report.least
-    if table:
-        figures["sweep"] = table
+    figures = {**quality(embedded), "qubits_at_least": report.least}
     if options.json:
-        show(figures, options, written=written)
-        return 0
+        show(figures | ({"sweep": table} if table else {}), options, written=written)
+    else:
+        show(_in_words(figures, table), options, written=written)
+    return 0
+
+
+def _in_words(figures: dict[str, Any], table: list[dict[str, Any]]) -> dict[str, Any]:
+    """Give the figures of an embedding, and of a sweep of chain strengths, for people."""
     figures["chain_lengths"] = ", ".join(f"{n}: {c}" for n, c in figures["chain_lengths"].items())
-    for row in figures.pop("sweep", []):
+    for row in table:
         name = f"sweep at strength {row['chain_strength']:.4g}"
         figures[name] = (
             f"mean energy {row['mean_energy']:.6g}, lowest {row['lowest_energy']:.6g}, "
             f"chains broken {row['chain_break_fraction']:.1%}"
         )
-    plain = {name.replace("_", " "): value for name, value in figures.items() if value is not None}
-    show(plain, options, written=written)
-    return 0
+    return {name.replace("_", " "): value for name, value in figures.items() if value is not None}
 
 
 def chain_strength(text: str) -> float | str:
@@ -272,17 +273,8 @@ def chain_strength(text: str) -> float | str:
         ) from None
 
 
-def _counting(
-    progress: Callable[[int, int | None], None] | None,
-) -> Callable[[str, int, int], None] | None:
-    """Let the bar count tries; its title says the best so far where the bar can show one."""
+def _counting(progress: Bar | None) -> Callable[[str, int, int], None] | None:
+    """Let the bar count tries and say the best so far."""
     if progress is None:
         return None
-
-    def update(title: str, done: int, total: int) -> None:
-        rename = getattr(progress, "rename", None)
-        if rename is not None:
-            rename(title)
-        progress(done, total)
-
-    return update
+    return lambda news, done, total: progress(done, total, news)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from qcompile.artifacts import Dataset, Preparation, Pubo, Qubo, frozen
 from qcompile.cli_common import add_command, grouped, show
 from qcompile.errors import InputError
 from qcompile.progress import bar
+
+if TYPE_CHECKING:
+    from qcompile.train import Trained
 
 __all__ = ["add_commands"]
 
@@ -112,9 +115,7 @@ def _add_train_command(commands: Any, add_data_options: Any, add_loss_options: A
     )
     command.add_argument("data", metavar="DATA")
     command.add_argument("-o", "--output", metavar="FILE", help="write the classifier as JSON")
-    command.add_argument(
-        "--bits", type=_counts, default=[4], metavar="D", help="bits of a weight (4)"
-    )
+    command.add_argument("--bits", type=int, default=4, metavar="D", help="bits of a weight (4)")
     command.add_argument("--l0", type=float, default=0.0, help="charge for each weight not 0")
     parts = command.add_argument_group("parts")
     parts.add_argument("--validation", type=float, default=0.0, metavar="SHARE", help="set aside")
@@ -136,13 +137,6 @@ def _add_train_command(commands: Any, add_data_options: Any, add_loss_options: A
     add_data_options(command)
     add_loss_options(command)
     command.set_defaults(run=_run_train)
-
-
-def _counts(text: str) -> list[int]:
-    try:
-        return [int(text)]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number") from None
 
 
 def load_problem(path: str) -> Pubo | Qubo:
@@ -294,7 +288,7 @@ def _run_train(options: argparse.Namespace) -> None:
     solver = SolveOptions(
         options.solver, options.num_reads, options.keep, options.sweeps, options.seed
     )
-    loss, bits = grouped(LossOptions, options), options.bits[0]
+    loss, bits = grouped(LossOptions, options), options.bits
     with bar("reading") as progress:
         data, validation, test = _parts(options, progress)
     table: list[dict[str, Any]] = []
@@ -331,7 +325,12 @@ def _run_train(options: argparse.Namespace) -> None:
             "cross-validation": table,
         }
         show(summary, options, written=written)
-        return
+    else:
+        show(_in_words(found, table), options, written=written)
+
+
+def _in_words(found: Trained, table: list[dict[str, Any]]) -> dict[str, Any]:
+    """Give the stages, the risks and the errors of a training for people."""
     shown: dict[str, Any] = {}
     for row in table:
         setting = ", ".join(f"{k} {v}" for k, v in row.items() if "error" not in k)
@@ -346,7 +345,7 @@ def _run_train(options: argparse.Namespace) -> None:
         )
     for part, error in found.errors.items():
         shown[f"{part} error"] = f"{error:.4f}"
-    show(shown, options, written=written)
+    return shown
 
 
 def _parts(

@@ -15,7 +15,7 @@ from qcompile.artifacts import Floats, Pubo, Qubo, frozen
 from qcompile.errors import FormatError, InputError
 from qcompile.files import explained, read_json, write_atomically
 
-__all__ = ["Samples", "load_samples", "merge", "samples_of", "save_samples"]
+__all__ = ["Samples", "load_samples", "samples_of", "save_samples"]
 
 # Energies in a file may differ from those recomputed by rounding, relative to the largest.
 _SAME = 1e-6
@@ -122,20 +122,6 @@ def samples_of(
         row=frozen(np.arange(count), np.int64),
         info=dict(info or {}),
     )
-
-
-def merge(parts: list[Samples], count: int) -> Samples:
-    """Put samples of the same problem together and keep the lowest distinct ones."""
-    whole = Samples(
-        bits=frozen(np.concatenate([p.bits for p in parts]), np.int8),
-        energies=frozen(np.concatenate([p.energies for p in parts])),
-        violations=frozen(np.concatenate([p.violations for p in parts]), np.int64),
-        occurrences=frozen(np.concatenate([p.occurrences for p in parts]), np.int64),
-        chain_breaks=frozen(np.concatenate([p.chain_breaks for p in parts])),
-        row=frozen(np.concatenate([p.row for p in parts]), np.int64),
-        info=parts[0].info,
-    )
-    return whole.lowest(count)
 
 
 def save_samples(samples: Samples, path: str | Path) -> None:

@@ -12,7 +12,6 @@ Whatever the solver, ancillas are recomputed and energies are those of the polyn
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -38,8 +37,6 @@ _LOW_BITS = 14
 _BLOCKS = 64  # Gray codes that one task walks
 _MOCK_MACHINES = ("pegasus4", "advantage")
 _ROOM = 0.4  # share of a small machine up to which a problem surely fits
-
-_log = logging.getLogger("qcompile")
 
 
 def solve(

@@ -36,7 +36,7 @@ from qcompile import (
     solve,
 )
 from qcompile.cli import main
-from qcompile.samples import Samples, merge
+from qcompile.samples import Samples
 from qcompile.solve import enumerate_lowest
 from qcompile.weight_space import weight_cubic
 from tests.judge import all_assignments
@@ -339,7 +339,7 @@ def test_a_file_cut_or_turned_hostile_is_refused(tmp_path: Path) -> None:
             load_samples(path, pubo)
 
 
-def test_lowest_and_merge_count_what_is_equal() -> None:
+def test_the_lowest_count_what_is_equal() -> None:
     pubo = polynomial(4, 2)
     rows = np.array([[0, 0, 0, 1], [1, 0, 0, 0], [0, 0, 0, 1]], dtype=np.int8)
     energies = pubo.energies(rows)
@@ -347,8 +347,7 @@ def test_lowest_and_merge_count_what_is_equal() -> None:
     low = one.lowest(10)
     assert sorted(low.occurrences.tolist()) == [2, 4]
     assert (np.diff(low.energies) >= 0).all()
-    both = merge([one, one], 1)
-    assert len(both) == 1 and both.energies[0] == energies.min()
+    assert one.lowest(1).energies.tolist() == [energies.min()]
 
 
 def test_the_command_solves_decodes_and_predicts(
