@@ -26,7 +26,7 @@ from qcompile.discretize import discretize
 from qcompile.embed import EmbeddingNotFound, embed, find_embedding
 from qcompile.embedded import Embedded, Embedding, check_embedding
 from qcompile.embedding_files import load_embedding, save_embedding
-from qcompile.errors import FormatError, InputError, MemoryLimitError, QcompileError
+from qcompile.errors import FormatError, InputError, LeapError, MemoryLimitError, QcompileError
 from qcompile.estimate import estimate
 from qcompile.files import (
     load_loss,
@@ -36,9 +36,12 @@ from qcompile.files import (
     save_moments,
     save_pubo,
 )
+from qcompile.job_folders import Job, list_jobs, load_job
 from qcompile.loss import fit_loss
 from qcompile.machines import Machine, catalogue, load_machine, machine_from_sampler
 from qcompile.moments import moments_of
+from qcompile.nonlinear import to_nonlinear
+from qcompile.patience import Patience
 from qcompile.pipeline import Compiled, compile
 from qcompile.preflight import preflight
 from qcompile.quadratize import quadratize
@@ -47,6 +50,7 @@ from qcompile.qubo_files import load_qubo, save_qubo
 from qcompile.restore import restore
 from qcompile.samples import Samples, load_samples, save_samples
 from qcompile.solve import SOLVERS, solve
+from qcompile.submission import Submission, cancel, resume, submit
 from qcompile.train import Trained, cross_validate, train
 from qcompile.unembed import unembed
 from qcompile.verify import verify
@@ -64,22 +68,27 @@ __all__ = [
     "Encoding",
     "FormatError",
     "InputError",
+    "Job",
+    "LeapError",
     "Loss",
     "Machine",
     "MemoryLimitError",
     "Moments",
+    "Patience",
     "PolynomialLossClassifier",
     "Preparation",
     "Pubo",
     "QcompileError",
     "Qubo",
     "Samples",
+    "Submission",
     "Trained",
     "__version__",
     "account",
     "add_noise",
     "anneal",
     "anneal_examples",
+    "cancel",
     "catalogue",
     "check_embedding",
     "compile",
@@ -92,8 +101,10 @@ __all__ = [
     "fit_loss",
     "folds",
     "from_arrays",
+    "list_jobs",
     "load_classifier",
     "load_embedding",
+    "load_job",
     "load_loss",
     "load_machine",
     "load_moments",
@@ -108,6 +119,7 @@ __all__ = [
     "quality",
     "read",
     "restore",
+    "resume",
     "save_classifier",
     "save_embedding",
     "save_loss",
@@ -118,6 +130,8 @@ __all__ = [
     "shuffle",
     "solve",
     "split",
+    "submit",
+    "to_nonlinear",
     "train",
     "unembed",
     "verify",

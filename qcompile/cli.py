@@ -10,7 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from qcompile import cli_machine, cli_solve, embedding_files, files, named_sets, qubo_files
+from qcompile import (
+    cli_leap,
+    cli_machine,
+    cli_solve,
+    embedding_files,
+    files,
+    named_sets,
+    qubo_files,
+)
 from qcompile._version import __version__
 from qcompile.accounting import account, dimod_ancillas
 from qcompile.artifacts import SCALINGS, Dataset, Loss, Moments, Preparation, Pubo, Qubo
@@ -19,6 +27,7 @@ from qcompile.cli_common import (
     FORMATS,
     INTERRUPTED,
     NOT_PROVED,
+    UNFINISHED,
     Parser,
     add_command,
     grouped,
@@ -27,7 +36,7 @@ from qcompile.cli_common import (
 )
 from qcompile.cover import METHODS
 from qcompile.data import add_noise, read, shuffle, split
-from qcompile.errors import InputError, QcompileError
+from qcompile.errors import InputError, LeapError, QcompileError
 from qcompile.estimate import estimate, paper_table
 from qcompile.memory import human
 from qcompile.physical import largest_problems, physical_estimate
@@ -60,7 +69,8 @@ _log = logging.getLogger("qcompile")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; gives the exit code.
 
-    0 done, 1 a check failed, 2 bad input, 130 interrupted.
+    0 done, 1 a check failed, 2 bad input, 3 Leap or a job there (the message says how to go on),
+    130 interrupted.
     """
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="qcompile: %(message)s", force=True)
@@ -71,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except QcompileError as error:
         print(f"qcompile: error: {error}", file=sys.stderr)
-        return BAD_INPUT
+        return UNFINISHED if isinstance(error, LeapError) else BAD_INPUT
     except MemoryError:
         print("qcompile: error: out of memory; use fewer rows, features or bits", file=sys.stderr)
         return BAD_INPUT
@@ -95,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="qcompile",
         description="Compile the training of a robust binary classifier for a quantum annealer.",
         epilog="Stages: data -> loss -> compile (moments, loss, pubo, qubo) -> verify -> embed "
-        "-> solve -> decode -> predict; train goes the whole way. "
+        "-> solve or submit (Leap) -> decode -> predict; train goes the whole way. "
         "Try: qcompile compile breast-cancer --scale standard --features 8 --bits 2",
     )
     parser.add_argument("--version", action="version", version=f"qcompile {__version__}")
@@ -107,6 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_estimate_command(commands)
     cli_machine.add_commands(commands)
     cli_solve.add_commands(commands, _add_data_options, _add_loss_options)
+    cli_leap.add_commands(commands)
     return parser
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "FORMATS",
     "INTERRUPTED",
     "NOT_PROVED",
+    "UNFINISHED",
     "Parser",
     "add_command",
     "grouped",
@@ -24,7 +25,7 @@ __all__ = [
     "show_rows",
 ]
 
-NOT_PROVED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+NOT_PROVED, BAD_INPUT, UNFINISHED, INTERRUPTED = 1, 2, 3, 130
 FORMATS = ("text", "markdown", "csv", "json")
 
 _DATA_HELP = """\

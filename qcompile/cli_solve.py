@@ -18,10 +18,10 @@ from qcompile.progress import bar
 if TYPE_CHECKING:
     from qcompile.train import Trained
 
-__all__ = ["add_commands"]
+__all__ = ["REPAIRS", "add_commands", "load_problem"]
 
 _SOLVERS = ("exact", "anneal", "neal", "tabu", "steepest", "mock")
-_REPAIRS = ("majority", "energy", "discard")
+REPAIRS = ("majority", "energy", "discard")
 
 _log = logging.getLogger("qcompile")
 
@@ -66,7 +66,7 @@ def _add_solve_command(commands: Any) -> None:
         help="for --embedding: torque, scaled or a number (torque)",
     )
     command.add_argument(
-        "--repair", choices=_REPAIRS, default="majority", help="of broken chains (majority)"
+        "--repair", choices=REPAIRS, default="majority", help="of broken chains (majority)"
     )
     _add_solver_options(command, seed=True)
     cli_machine.add_machine_options(command, default=None)

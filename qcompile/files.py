@@ -44,6 +44,7 @@ __all__ = [
     "save_moments",
     "save_pubo",
     "save_svmlight",
+    "sync_folder",
     "write_atomically",
 ]
 
@@ -85,6 +86,7 @@ def write_atomically(path: str | Path) -> Iterator[IO[bytes]]:
             batch = _batch.get()
             if batch is None:
                 Path(name).replace(target)
+                sync_folder(target.parent)
             else:
                 batch.append((Path(name), target))
     except BaseException:
@@ -103,11 +105,22 @@ def all_or_nothing() -> Iterator[None]:
         for name, target in batch:
             with _write_errors(target):
                 name.replace(target)
+                sync_folder(target.parent)
     finally:
         _batch.reset(token)
         for name, _ in batch:
             with suppress(OSError):  # after success it is no longer there
                 name.unlink()
+
+
+def sync_folder(folder: Path) -> None:
+    """Let new names in a folder reach the disk: a file may be there and its name not."""
+    with suppress(OSError):  # some file systems cannot, and some folders cannot be read
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def check_outputs(paths: Iterable[str], *, inputs: Iterable[str | None] = ()) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,15 @@ from qcompile.artifacts import Floats, Pubo, Qubo, frozen
 from qcompile.errors import FormatError, InputError
 from qcompile.files import explained, read_json, write_atomically
 
-__all__ = ["Samples", "load_samples", "samples_of", "save_samples"]
+__all__ = [
+    "Samples",
+    "from_sampleset",
+    "load_samples",
+    "merged",
+    "samples_of",
+    "sampleset_of",
+    "save_samples",
+]
 
 # Energies in a file may differ from those recomputed by rounding, relative to the largest.
 _SAME = 1e-6
@@ -124,6 +132,21 @@ def samples_of(
     )
 
 
+def merged(parts: Sequence[Samples], info: Mapping[str, Any]) -> Samples:
+    """Put samples of the same problem together, in the order given."""
+    starts = np.cumsum([0, *(len(part) for part in parts)])
+    rows = [part.row + start for part, start in zip(parts, starts, strict=False)]
+    return Samples(
+        bits=frozen(np.concatenate([part.bits for part in parts]), np.int8),
+        energies=frozen(np.concatenate([part.energies for part in parts])),
+        violations=frozen(np.concatenate([part.violations for part in parts]), np.int64),
+        occurrences=frozen(np.concatenate([part.occurrences for part in parts]), np.int64),
+        chain_breaks=frozen(np.concatenate([part.chain_breaks for part in parts])),
+        row=frozen(np.concatenate(rows), np.int64),
+        info=dict(info),
+    )
+
+
 def save_samples(samples: Samples, path: str | Path) -> None:
     """Write dimod's JSON of a SampleSet; `dimod.SampleSet.from_serializable` opens it.
 
@@ -151,10 +174,11 @@ def load_samples(path: str | Path, problem: Pubo | Qubo) -> Samples:
         content = read_json(path)
         if not isinstance(content, dict) or content.get("type") != "SampleSet":
             raise FormatError("not a dimod SampleSet")
-        return _from_sampleset(_sampleset(content), problem)
+        return from_sampleset(sampleset_of(content), problem)
 
 
-def _sampleset(content: dict[str, Any]) -> Any:
+def sampleset_of(content: dict[str, Any]) -> Any:
+    """Read dimod's plain values of a SampleSet, sizes checked first."""
     import dimod
 
     rows, labels = content.get("num_rows"), content.get("num_variables")
@@ -172,7 +196,8 @@ def _sampleset(content: dict[str, Any]) -> Any:
         raise FormatError(f"not a whole SampleSet ({error})") from None
 
 
-def _from_sampleset(found: Any, problem: Pubo | Qubo) -> Samples:
+def from_sampleset(found: Any, problem: Pubo | Qubo) -> Samples:
+    """Take samples of a problem, with or without its ancillas; energies must be its own."""
     if not len(found):
         raise FormatError("no samples")
     binary = found.change_vartype("BINARY", inplace=False)
