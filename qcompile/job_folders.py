@@ -16,8 +16,9 @@ import re
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,6 +38,7 @@ _log = logging.getLogger("qcompile")
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _MOST_PARTS = 1000
+_DRAFT, _OLD = ".draft-", 3600.0
 # How far a part has come; what is over never changes again.
 READY, SENT, WAITING, ANSWERED, FAILED, CANCELLED = (
     "ready",
@@ -223,7 +225,8 @@ def create_job(
     """
     try:
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=place))
+        _sweep(place)
+        draft = Path(tempfile.mkdtemp(prefix=_DRAFT, dir=place))
     except OSError as error:
         raise InputError(f"{place}: jobs cannot be kept there ({error.strerror})") from None
     try:
@@ -273,7 +276,7 @@ def load_job(name: str | Path, place: str | Path | None = None) -> Job:
 def _folder_of(name: str, place: Path) -> Path:
     if not _ID.fullmatch(name):
         raise InputError(f"job {name!r}: expected an id of `qcompile jobs` or the job's folder")
-    found = sorted(path.parent for path in place.glob(f"{name}*/job.json"))
+    found = [folder for folder in _folders(place) if folder.name.startswith(name)]
     exact = [path for path in found if path.name == name]
     if len(exact or found) == 1:
         return (exact or found)[0]
@@ -282,12 +285,25 @@ def _folder_of(name: str, place: Path) -> Path:
     raise InputError(f"job {name!r}: not in {place} (see `qcompile jobs`, or give --jobs FOLDER)")
 
 
+def _folders(place: Path) -> list[Path]:
+    """Give the folders of jobs; drafts that a crash left behind are none."""
+    return sorted(p.parent for p in place.glob("*/job.json") if not p.parent.name.startswith("."))
+
+
+def _sweep(place: Path) -> None:
+    """Remove drafts that a crash left behind long ago; nothing of them was ever sent."""
+    for draft in place.glob(f"{_DRAFT}*"):
+        with suppress(OSError):
+            if time.time() - draft.stat().st_mtime > _OLD:
+                shutil.rmtree(draft, ignore_errors=True)
+
+
 def list_jobs(place: str | Path | None = None) -> list[Job]:
     """Give all jobs, the oldest first; folders that cannot be read are warned about."""
     found = []
-    for path in sorted(jobs_folder(place).glob("*/job.json")):
+    for folder in _folders(jobs_folder(place)):
         try:
-            found.append(load_job(path.parent))
+            found.append(load_job(folder))
         except QcompileError as error:
             _log.warning("a job that cannot be read: %s", error)
     return found

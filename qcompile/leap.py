@@ -38,6 +38,8 @@ _TIMEOUT = (10.0, 60.0)
 # An id becomes part of an address: nothing that could lead elsewhere.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
 _LARGEST_ANSWER = 1 << 30
+# The client repeats parts of an upload by itself: that may take longer than a single request.
+_UPLOADS = 10
 _MOST_FOUND = 100
 
 
@@ -139,7 +141,7 @@ class Leap:
         """Bring the data of a problem for a hybrid solver to the server; that is not billed."""
         found, failure = attempt(
             lambda: self._client.upload_problem_encoded(io.BytesIO(content)).result(
-                timeout=self.patience.give_up
+                timeout=_UPLOADS * self.patience.give_up
             )
         )
         if failure is not None:

@@ -120,7 +120,7 @@ def _failure(error: Exception) -> Failure:
     )
     if any(isinstance(cause, never_connected) for cause in causes):
         return Failure(UNREACHABLE, f"no connection ({_words(causes[-1])})")
-    if type(error).__name__ == "RequestTimeout":
+    if type(error).__name__ == "RequestTimeout" or isinstance(error, TimeoutError):
         return Failure(UNKNOWN, "no reply in time")
     if isinstance(error, requests.exceptions.RequestException):
         return Failure(UNKNOWN, f"the connection broke ({_words(error)})")

@@ -22,6 +22,7 @@ __all__ = ["cancel_parts", "ensure_sent"]
 _log = logging.getLogger("qcompile")
 
 _NO_ACCESS = (401, 403)
+_MOST_CHANGES = 3  # of the working graph while a job is being sent
 
 
 def ensure_sent(job: Job, part: Part, line: Leap, *, first: bool) -> None:
@@ -35,7 +36,7 @@ def ensure_sent(job: Job, part: Part, line: Leap, *, first: bool) -> None:
     if not first and _adopted(job, part, line):
         return
     data = _data(job, part, line)
-    began = time.monotonic()
+    began, changes = time.monotonic(), 0
     for pause in line.patience.pauses():
         job.record(part, stage=SENT, sent=datetime.now(UTC).isoformat(), message="")
         found, failure = line.post(data, part.parameters, part.label)
@@ -50,9 +51,12 @@ def ensure_sent(job: Job, part: Part, line: Leap, *, first: bool) -> None:
             if _adopted(job, part, line):
                 return
         if failure.kind == REJECTED:
-            if failure.code in _NO_ACCESS or not _graph_changed(job, line):
+            changes += 1
+            hopeless = failure.code in _NO_ACCESS or changes > _MOST_CHANGES
+            if hopeless or not _graph_changed(job, line):
                 raise LeapError(f"the server refused the problem: {failure.text}", failure.code)
             data = _data(job, part, line)
+            began = time.monotonic()  # finding new chains is no waiting
         _pause_or_give_up(failure, pause, time.monotonic() - began, line.patience)
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import no_network
+
 
 @pytest.fixture
 def real_data() -> Path:
@@ -20,3 +22,13 @@ def real_data() -> Path:
 @pytest.fixture(autouse=True)
 def _no_memory_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("QCOMPILE_MEMORY", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing but this computer can be reached, and no account of the user's is found."""
+    no_network.guard()
+    for name in list(os.environ):
+        if name.startswith("DWAVE_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("DWAVE_CONFIG_FILE", "")
