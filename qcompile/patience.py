@@ -30,7 +30,7 @@ class Patience:
 
     Two polls are never closer than `poll` seconds; the server is asked to hold each for `hold`.
     A job whose sending had an unknown outcome is looked for during `grace` before it is sent
-    again. `answer` is how often a damaged answer is fetched.
+    again. `answers` is how often a damaged answer is fetched.
     """
 
     first: float = 1.0

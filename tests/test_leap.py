@@ -1233,6 +1233,38 @@ def test_commands(
     capsys.readouterr()
 
 
+def test_the_commands_of_the_readme(
+    server: Sapi,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """From account to classifier; the first one is Ocean's and asks for the token."""
+    text = (Path(__file__).parent.parent / "README.md").read_text()
+    block = text.split("## On the real machine")[1].split("```")[1]
+    setup, *commands = [line.split("#")[0].strip() for line in block.strip().splitlines()]
+    assert setup == "dwave setup" and len(commands) == 4
+    server.add_qpu("Mock_Advantage", "pegasus", (6,))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", _Agreeing())
+    for command in commands:
+        name, *arguments = command.split()
+        assert name == "qcompile" and main(arguments) == 0, capsys.readouterr().err
+    labels = capsys.readouterr().out.split()[-569:]
+    assert len(server.problems) == 1
+    assert set(labels) == {"0", "1"}
+
+
+class _Agreeing(io.StringIO):
+    """A person at a terminal who says yes."""
+
+    def __init__(self) -> None:
+        super().__init__("y\n")
+
+    def isatty(self) -> bool:
+        return True
+
+
 def test_commands_after_an_interruption(
     server: Sapi, file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
