@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from qcompile import memory
 from qcompile.artifacts import Dataset, Encoding, Floats, Loss, Pubo
 from qcompile.errors import InputError
+from qcompile.other_losses import QLoss, ZeroOneLoss
 from qcompile.threads import ordered
 from qcompile.weight_space import WeightCubic, weight_cubic
 
@@ -295,9 +296,10 @@ def _lowest(
 
 def anneal_examples(
     data: Dataset,
-    loss: Loss,
+    loss: Loss | ZeroOneLoss | QLoss,
     encoding: Encoding,
     *,
+    start: Floats | None = None,
     l0: float = 0.0,
     reads: int = 20,
     sweeps: int | None = None,
@@ -308,7 +310,8 @@ def anneal_examples(
 ) -> Floats:
     """Anneal weights over the margins of the examples; gives the lowest distinct ones, in order.
 
-    For losses of any order; nothing but the data has to fit in memory.
+    For losses of any order, and those that are no polynomials; nothing but the data has to fit in
+    memory. The search begins at the weights `start`, or anywhere.
     """
     from qcompile.anneal_kernels import anneal_margins
 
@@ -317,20 +320,36 @@ def anneal_examples(
         raise InputError(f"an encoding of {encoding.features} weights for {data.features} features")
     starts, rows, entries = _signed_columns(data)
     low, high = _levels(encoding)
-    if loss.order > _HIGHEST_ORDER:
-        raise InputError(f"a loss of order {loss.order}; expected up to {_HIGHEST_ORDER}")
-    coefficients = np.zeros(_HIGHEST_ORDER + 1)
-    coefficients[: loss.order + 1] = loss.coefficients
+    kind, coefficients = _loss_numbers(loss)
+    begin = np.zeros(0, dtype=np.int64)
+    if start is not None:
+        begin = np.clip(np.rint(np.asarray(start) / encoding.step).astype(np.int64), low, high)
     hot, cold = temperatures or _margin_temperatures(data, loss, encoding)
 
     def one(number: int, pool: Any) -> None:
         anneal_margins(
-            starts, rows, entries, len(data), coefficients, loss.l2, l0, low, high, encoding.step,
-            sweeps or _SWEEPS, hot, cold, seed * 1_000_003 + number, pool,
+            starts, rows, entries, len(data), kind, coefficients, loss.l2, l0, low, high,
+            encoding.step, begin, sweeps or _SWEEPS, hot, cold, seed * 1_000_003 + number, pool,
         )  # fmt: skip
 
     found = _restarts(one, reads, keep, encoding.features, progress)
     return np.asarray(found * encoding.step, dtype=np.float64)
+
+
+def _loss_numbers(loss: Loss | ZeroOneLoss | QLoss) -> tuple[int, Floats]:
+    """Give a loss as the kernel takes it."""
+    from qcompile.anneal_kernels import CUT_HINGE, POLYNOMIAL, ZERO_ONE
+
+    numbers = np.zeros(_HIGHEST_ORDER + 1)
+    if isinstance(loss, ZeroOneLoss):
+        return ZERO_ONE, numbers
+    if isinstance(loss, QLoss):
+        numbers[0] = loss.ceiling
+        return CUT_HINGE, numbers
+    if loss.order > _HIGHEST_ORDER:
+        raise InputError(f"a loss of order {loss.order}; expected up to {_HIGHEST_ORDER}")
+    numbers[: loss.order + 1] = loss.coefficients
+    return POLYNOMIAL, numbers
 
 
 def _signed_columns(
@@ -344,19 +363,28 @@ def _signed_columns(
     return columns.indptr.astype(np.int64), rows, np.asarray(columns.data * data.y[rows])
 
 
-def _margin_temperatures(data: Dataset, loss: Loss, encoding: Encoding) -> tuple[float, float]:
-    """Take the changes that steps of one weight make at random points of the grid."""
+def _margin_temperatures(
+    data: Dataset, loss: Loss | ZeroOneLoss | QLoss, encoding: Encoding
+) -> tuple[float, float]:
+    """Take the changes that steps of one weight make where the loss is low.
+
+    At most points of a wide grid margins are so large that a high order outweighs everything; what
+    counts is the neighbourhood of the minimum, which is nearer to the middle.
+    """
     rng = np.random.default_rng(0)
     low, high = _levels(encoding)
     sample = data if len(data) <= 2000 else data.take(slice(0, len(data), len(data) // 2000))
     x = np.asarray(sample.x.toarray() if hasattr(sample.x, "toarray") else sample.x)
     signed = x * sample.y[:, None]
+    shrunk = np.repeat(0.5 ** np.arange(6), 4)[:, None]
+    points = np.rint(rng.integers(low, high + 1, (len(shrunk), len(low))) * shrunk) * encoding.step
+    risks = [float(np.mean(loss(signed @ point))) for point in points]
     changes = []
-    for _ in range(4):
-        weights = rng.integers(low, high + 1) * encoding.step
-        margins = signed @ weights
+    for place in np.argsort(risks, kind="stable")[: len(points) // 4]:
+        margins = signed @ points[place]
         here = loss(margins)
         for a in range(0, encoding.features, max(1, encoding.features // 16)):
             there = loss(margins + encoding.step * signed[:, a])
             changes.append(abs(float(np.mean(there - here))))
-    return _from_changes(np.array(changes))
+    hot, cold = _from_changes(np.array(changes))
+    return hot, cold / 4

@@ -13,10 +13,20 @@ from qcompile.jit import jit
 from qcompile.pool_kernel import Pool, offer, zobrist
 from qcompile.random_kernel import generator, uniform
 
-__all__ = ["anneal_dense", "anneal_margins", "anneal_terms", "anneal_weights"]
+__all__ = [
+    "CUT_HINGE",
+    "POLYNOMIAL",
+    "ZERO_ONE",
+    "anneal_dense",
+    "anneal_margins",
+    "anneal_terms",
+    "anneal_weights",
+]
 
 # exp(-37) is less than the resolution of the random numbers
 _NEVER = 37.0
+# Kinds of loss that can be annealed over margins.
+POLYNOMIAL, ZERO_ONE, CUT_HINGE = 0, 1, 2
 
 
 @jit
@@ -293,23 +303,26 @@ def anneal_margins(
     rows: NDArray[np.int32],
     entries: NDArray[np.float64],
     examples: int,
+    kind: int,
     coefficients: NDArray[np.float64],
     ridge: float,
     charge: float,
     low: NDArray[np.int64],
     high: NDArray[np.int64],
     step: float,
+    begin: NDArray[np.int64],
     sweeps: int,
     hot: float,
     cold: float,
     seed: int,
     pool: Pool,
 ) -> None:
-    """Anneal weights over the margins of all examples, for a polynomial loss of any order.
+    """Anneal weights over the margins of all examples, for a loss of any kind.
 
     `entries` are y x by columns, `coefficients` nine numbers, the highest zeros if need be. A
     proposal costs the entries of one column, whatever the order.
-    `ridge` is l2, `charge` is taken for each weight that is not zero.
+    `ridge` is l2, `charge` is taken for each weight that is not zero. The search begins at the
+    levels `begin`, or anywhere if that is empty.
     """
     size = len(low)
     random = generator(seed)
@@ -318,13 +331,15 @@ def anneal_margins(
     mark = np.uint64(0)
     for a in range(size):
         level[a] = low[a] + int(uniform(random) * (high[a] - low[a] + 1))
+        if len(begin):
+            level[a] = begin[a]
         mark ^= zobrist(a, level[a] + 40000)
         for t in range(starts[a], starts[a + 1]):
             margin[rows[t]] += level[a] * step * entries[t]
     cost = np.empty(examples)
     energy = 0.0
     for r in range(examples):
-        cost[r] = _polynomial(margin[r], coefficients)
+        cost[r] = _loss(margin[r], kind, coefficients)
         energy += cost[r]
     energy /= examples
     for a in range(size):
@@ -342,7 +357,7 @@ def anneal_margins(
             total = 0.0
             for t in range(starts[a], starts[a + 1]):
                 r = rows[t]
-                total += _polynomial(margin[r] + d * entries[t], coefficients) - cost[r]
+                total += _loss(margin[r] + d * entries[t], kind, coefficients) - cost[r]
             rise = total / examples + ridge / 2.0 * step * step * (
                 target * target - level[a] * level[a]
             )
@@ -354,9 +369,20 @@ def anneal_margins(
                 for t in range(starts[a], starts[a + 1]):
                     r = rows[t]
                     margin[r] += d * entries[t]
-                    cost[r] = _polynomial(margin[r], coefficients)
+                    cost[r] = _loss(margin[r], kind, coefficients)
                 limit = _note(pool, energy, mark, level, limit)
         beta *= growth
+
+
+@jit
+def _loss(x: float, kind: int, c: NDArray[np.float64]) -> float:
+    """Evaluate a polynomial, 0-1 loss, or a square hinge that is cut off at c[0]."""
+    if kind == POLYNOMIAL:
+        return _polynomial(x, c)
+    if kind == ZERO_ONE:
+        return 1.0 if x <= 0.0 else 0.0
+    gap = max(0.0, 1.0 - x)
+    return float(min(c[0], gap * gap))
 
 
 @jit

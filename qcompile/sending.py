@@ -72,6 +72,9 @@ def _pause_or_give_up(failure: Failure, pause: float, waited: float, patience: P
 def _adopted(job: Job, part: Part, line: Leap) -> bool:
     """Look for a part by its label; one that was just sent may take a while to be listed."""
     pauses = line.patience.pauses()
+    # by the clock on the wall it may never end: that can be set back, or the note be unreadable
+    since = _seconds_since(job.state(part).sent)
+    deadline = time.monotonic() + line.patience.grace - since
     while True:
         found = line.find(part.label)
         if found:
@@ -85,14 +88,14 @@ def _adopted(job: Job, part: Part, line: Leap) -> bool:
                 )
                 line.cancel(found[1:])
             return True
-        left = line.patience.grace - _seconds_since(job.state(part).sent)
+        left = deadline - time.monotonic()
         if left <= 0:
             return False
         time.sleep(min(next(pauses), left))
 
 
 def _seconds_since(moment: str | None) -> float:
-    """Give the seconds since something was sent; never was, is long ago."""
+    """Give the seconds since something was sent; never was long ago, some day is just now."""
     if moment is None:
         return float("inf")
     try:

@@ -455,6 +455,16 @@ def status(code: int, text: str = "trouble", **headers: str) -> Fault:
     return fault
 
 
+def status_after(code: int) -> Fault:
+    """Do what was asked, and answer with an error all the same."""
+
+    def fault(handler: Handler, process: Process) -> None:
+        process()
+        handler.answer(code, "text/plain", b"trouble")
+
+    return fault
+
+
 def reset(handler: Handler, process: Process) -> None:
     """Break the connection before anything is done."""
     handler.cut_off()

@@ -8,9 +8,12 @@ import json
 import logging
 import os
 import pickle
+import shutil
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,8 @@ from qcompile import (
     Submission,
     answers,
     leap,
+    patience,
+    secrecy,
 )
 from qcompile.cli import main
 from qcompile.embedded import to_embedded
@@ -210,6 +215,7 @@ def test_reads_above_the_maximum_are_split(
     assert found.samples is not None
     assert [p["params"]["num_reads"] for p in server.problems.values()] == [20, 20, 20]
     assert found.samples.occurrences.sum() == 60
+    assert found.samples.info["timing"]["qpu_access_time"] == 3 * (100 * 20 + 15000)
     assert len({p["label"] for p in server.problems.values()}) == 3
     assert found.cost["problems"] == 3
 
@@ -260,6 +266,29 @@ def test_reads_are_split_by_time_too(server: Sapi, send: Callable[..., Submissio
     _with_timing(server, 15_010.0)
     with pytest.raises(InputError, match="one read takes"):
         send(dry_run=True)
+
+
+def test_cost_at_the_very_limit(
+    server: Sapi, send: Callable[..., Submission], chains: Embedding
+) -> None:
+    _with_timing(server, 25_000.0)
+    read = 40 + 10 ** (1 + np.log10(chains.qubits) / 3)
+    most = int(10_000 // read)
+    assert send(dry_run=True, reads=most).cost["problems"] == 1
+    two = send(dry_run=True, reads=most + 1).cost
+    assert two["problems"] == 2
+    assert two["seconds_billed"] == pytest.approx((2 * 15_000 + (most + 1) * read) / 1e6)
+
+
+def test_limits_without_a_timing_model(server: Sapi, send: Callable[..., Submission]) -> None:
+    properties = server.solvers["Mock_Advantage"]["properties"]
+    properties["problem_run_duration_range"] = [0.0, 10_000.0]
+    properties["default_programming_thermalization"] = 0.0
+    cost = send(dry_run=True, reads=20, parameters={"annealing_time": 1000.0}).cost
+    assert cost["problems"] == 2 and cost["seconds_billed"] is None
+    server.solvers["hybrid_bqm"]["properties"]["maximum_number_of_variables"] = 3
+    with pytest.raises(InputError, match="takes up to 3"):
+        send(solver_type="hybrid")
 
 
 def test_a_dry_run_sends_and_writes_nothing(
@@ -351,6 +380,19 @@ def _other_qubits(answer: dict[str, Any]) -> None:
     answer["active_variables"] = base64.b64encode(qubits.tobytes()).decode()
 
 
+def _negative(answer: dict[str, Any]) -> None:
+    counts = np.frombuffer(base64.b64decode(answer["num_occurrences"]), dtype="<i4").copy()
+    counts[1] += counts[0] + 1
+    counts[0] = -1
+    answer["num_occurrences"] = base64.b64encode(counts.tobytes()).decode()
+
+
+def _nearly_right_energy(answer: dict[str, Any]) -> None:
+    values = np.frombuffer(base64.b64decode(answer["energies"])).copy()
+    values[0] += 1e-5 * np.abs(values).max()
+    answer["energies"] = base64.b64encode(values.tobytes()).decode()
+
+
 def _not_a_number(answer: dict[str, Any]) -> None:
     values = np.frombuffer(base64.b64decode(answer["energies"])).copy()
     values[0] = np.nan
@@ -358,15 +400,21 @@ def _not_a_number(answer: dict[str, Any]) -> None:
 
 
 def _of_another(replies: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    replies[0]["label"] = "somebody else's"
-    return replies
+    return [{**replies[0], "label": "somebody else's", "id": "0-bbbb"}]
+
+
+def _no_id(replies: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**replies[0], "id": "../../x"}]
 
 
 GOT_OVER: dict[str, tuple[str, list[sapi.Fault]]] = {
     "post: 500": ("post", [sapi.status(500)]),
     "post: 502 twice": ("post", [sapi.status(502), sapi.status(502)]),
     "post: 503, Retry-After": ("post", [sapi.status(503, Retry_After="0")]),
-    "post: 504 after it was done": ("post", [sapi.after(lambda: None)]),
+    "post: 408 after it was done": ("post", [sapi.status_after(408)]),
+    "post: 500 after it was done": ("post", [sapi.status_after(500)]),
+    "post: 503 after it was done": ("post", [sapi.status_after(503)]),
+    "post: 504 after it was done": ("post", [sapi.status_after(504)]),
     "post: 429": ("post", [sapi.status(429)]),
     "post: 429, Retry-After": ("post", [sapi.status(429, Retry_After="0.1")]),
     "post: reset before": ("post", [sapi.reset]),
@@ -378,6 +426,7 @@ GOT_OVER: dict[str, tuple[str, list[sapi.Fault]]] = {
     "post: cut off": ("post", [sapi.half]),
     "post: empty reply": ("post", [sapi.changed(lambda _: [])]),
     "post: another's reply": ("post", [sapi.changed(_of_another)]),
+    "post: an id that is none": ("post", [sapi.changed(_no_id)]),
     "poll: 500 three times": ("poll", [sapi.status(500)] * 3),
     "poll: 503, Retry-After": ("poll", [sapi.status(503, Retry_After="0")]),
     "poll: 429": ("poll", [sapi.status(429)]),
@@ -401,6 +450,8 @@ GOT_OVER: dict[str, tuple[str, list[sapi.Fault]]] = {
     "answer: no base64": ("answer", [_damaged(_no_base64)]),
     "answer: other qubits": ("answer", [_damaged(_other_qubits)]),
     "answer: NaN": ("answer", [_damaged(_not_a_number)]),
+    "answer: negative occurrences": ("answer", [_damaged(_negative)]),
+    "answer: energy off by little": ("answer", [_damaged(_nearly_right_energy)]),
     "solvers: 500": ("solvers", [sapi.status(500)]),
     "solvers: reset": ("solvers", [sapi.reset]),
     "solvers: cut off": ("solvers", [sapi.half]),
@@ -422,6 +473,8 @@ def test_faults_are_got_over(
     _check_result(send(), best)
     assert len(server.problems) == 1
     assert not server.faults[where]  # the fault did happen
+    if where == "answer":  # and was noticed
+        assert server.count("answer") == 1 + len(faults)
 
 
 def test_lists_may_fail_while_a_job_is_looked_up(
@@ -447,15 +500,67 @@ def test_labels_are_compared_exactly(
 ) -> None:
     """The server matches parts of labels: a job of another label must not be adopted."""
 
-    def pretend(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        for problem in found:
-            problem["label"] += "0"
-        return found
+    def longer(handler: sapi.Handler, process: sapi.Process) -> None:
+        process()
+        next(iter(server.problems.values()))["label"] += "0"
+        handler.cut_off()
 
-    server.fail("post", sapi.reset)
-    server.fail("list", *[sapi.changed(pretend)] * 2)
+    server.fail("post", longer)
     _check_result(send(), best)
-    assert server.count("post") == 2 and len(server.problems) == 1
+    assert server.count("post") == 2 and len(server.problems) == 2
+
+
+def test_ids_that_are_none_are_not_used(server: Sapi, send: Callable[..., Submission]) -> None:
+    server.fail("post", sapi.reset_after)
+    server.fail("list", sapi.changed(_no_id))
+    with pytest.raises(LeapError, match="an id that is none"):
+        send()
+
+
+def test_the_answer_of_another_problem(server: Sapi, send: Callable[..., Submission]) -> None:
+    server.fail("answer", sapi.changed(lambda content: {**content, "id": "0-bbbb"}))
+    with pytest.raises(LeapError, match="sent that of 0-bbbb"):
+        send()
+
+
+def test_qubits_of_an_answer_in_another_order(
+    server: Sapi, send: Callable[..., Submission], best: float
+) -> None:
+    def turned(answer: dict[str, Any]) -> None:
+        qubits = np.frombuffer(base64.b64decode(answer["active_variables"]), dtype="<i4")
+        rows = len(base64.b64decode(answer["energies"])) // 8
+        packed = np.frombuffer(base64.b64decode(answer["solutions"]), np.uint8).reshape(rows, -1)
+        bits = np.unpackbits(packed, axis=1)[:, : len(qubits)][:, ::-1]
+        answer["active_variables"] = base64.b64encode(qubits[::-1].tobytes()).decode()
+        answer["solutions"] = base64.b64encode(np.packbits(bits, axis=1).tobytes()).decode()
+
+    server.fail("answer", _damaged(turned))
+    _check_result(send(), best)
+    assert server.count("answer") == 1
+
+
+def test_polls_that_never_say_anything(
+    server: Sapi, send: Callable[..., Submission], best: float
+) -> None:
+    server.fail("poll", sapi.changed(lambda _: []), times=200)
+    _check_result(send(timeout=0.5), best)
+
+
+def test_downloads_have_a_limit(server: Sapi, qubo: Qubo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leap, "_LARGEST_ANSWER", 10)
+    with pytest.raises(LeapError, match="more than 10 bytes"):
+        qcompile.submit(qubo, solver_type="nl", patience=QUICK)
+
+
+def test_pauses_grow() -> None:
+    assert list(islice(Patience().pauses(), 7)) == [1, 2, 4, 8, 16, 30, 30]
+
+
+def test_what_failures_mean() -> None:
+    import requests
+
+    assert patience._failure(requests.exceptions.SSLError("x")).kind == patience.REJECTED
+    assert patience._words(ValueError("a\x1b[2Jb\nc")) == "a?[2Jb c"
 
 
 def test_hybrid_uploads_get_over_faults(server: Sapi, qubo: Qubo, best: float) -> None:
@@ -749,6 +854,80 @@ def test_a_twin_is_refused(server: Sapi, send: Callable[..., Submission], best: 
     assert len(server.problems) == 3
 
 
+def test_other_problems_and_solvers_are_no_twins(
+    server: Sapi, send: Callable[..., Submission], qubo: Qubo, chains: Embedding
+) -> None:
+    server.pending_polls = 10**6
+    send(wait=False)
+    other = replace(qubo, linear=qubo.linear * 2)
+    qcompile.submit(other, reads=READS, embedding=chains, patience=QUICK, wait=False)
+    server.add_qpu("Other", "pegasus", (3,))
+    send(wait=False, solver="Other")
+    assert len(server.problems) == 3
+
+
+def test_a_job_is_worked_on_alone_from_the_start(
+    server: Sapi, send: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    post = leap.Leap.post
+
+    def meddling(self: Any, *given: Any) -> Any:
+        for work in (qcompile.resume, qcompile.cancel):
+            with pytest.raises(LeapError, match="another qcompile"):
+                work(_only_job(), patience=QUICK)  # type: ignore[operator]
+        return post(self, *given)
+
+    monkeypatch.setattr(leap.Leap, "post", meddling)
+    send()
+    assert len(server.problems) == 1
+
+
+@pytest.mark.parametrize("sent", ["some day", "2999-01-01T00:00:00+00:00"])
+def test_a_clock_that_was_set_back(
+    server: Sapi, send: Callable[..., Submission], best: float, sent: str
+) -> None:
+    """It is looked for all the same, but not for ever."""
+    server.fail("post", sapi.reset_after)
+    server.fail("list", sapi.status(500), times=200)
+    with pytest.raises(LeapError, match="may be on the server"):
+        send()
+    server.faults.clear()
+    job = _only_job()
+    job.record(job.parts[0], sent=sent)
+    server.fail("list", sapi.changed(lambda _: []))
+    _check_result(qcompile.resume(job, patience=QUICK), best)
+    assert len(server.problems) == 1
+    job.record(job.parts[0], sent=sent, stage="sent", id=None)
+    server.problems.clear()
+    _check_result(qcompile.resume(job, patience=QUICK), best)
+    assert len(server.problems) == 1
+
+
+def test_cancelled_parts_are_never_sent(server: Sapi, send: Callable[..., Submission]) -> None:
+    server.solvers["Mock_Advantage"]["properties"]["num_reads_range"] = [1, 30]
+    server.fail("post", lambda handler, process: handler.reply(process()), sapi.status(401))
+    with pytest.raises(LeapError):
+        send(reads=60)
+    assert _only_job().stage == "ready"  # that of the part that is furthest behind
+    next(iter(server.problems.values()))["status"] = "COMPLETED"
+    assert qcompile.cancel(_only_job(), patience=QUICK) == ["waiting", "cancelled"]
+    found = qcompile.resume(_only_job(), patience=QUICK)
+    assert found.samples is not None and found.samples.occurrences.sum() == 30
+    assert len(server.problems) == 1
+
+
+def test_cancel_asks_nobody_else(
+    server: Sapi, send: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.pending_polls = 10**6
+    send(wait=False)
+    with Sapi() as elsewhere:
+        monkeypatch.setenv("DWAVE_API_ENDPOINT", f"{elsewhere.url}/sapi/v2/")
+        with pytest.raises(InputError, match="was made for"):
+            qcompile.cancel(_only_job(), patience=QUICK)
+    assert _only_job().stage == "waiting"
+
+
 def test_two_at_once_do_not_work_on_a_job(server: Sapi, send: Callable[..., Submission]) -> None:
     sent = send(wait=False)
     assert sent.job is not None
@@ -868,8 +1047,6 @@ def test_a_changed_problem_is_not_used(
 ) -> None:
     sent = send(wait=False)
     assert sent.job is not None
-    from dataclasses import replace
-
     qcompile.save_qubo(replace(qubo, offset=qubo.offset + 1), sent.job.folder / "problem.npz")
     with pytest.raises(LeapError, match="changed since the job was made"):
         qcompile.resume(sent.job, patience=QUICK)
@@ -903,6 +1080,19 @@ def test_jobs_are_found_by_the_beginning_of_their_id(
     with pytest.raises(InputError, match="2 jobs begin so"):
         load_job(first.job.id[:6])
     assert load_job(second.job.folder).id == second.job.id
+
+
+def test_drafts_are_no_jobs(server: Sapi, send: Callable[..., Submission], tmp_path: Path) -> None:
+    job = send().job
+    assert job is not None
+    place = tmp_path / "jobs"
+    shutil.copytree(job.folder, place / ".draft-new")
+    (place / ".draft-old").mkdir()
+    os.utime(place / ".draft-old", (0, 0))
+    assert len(list_jobs()) == 1
+    send()
+    assert [path.name for path in place.glob(".draft-*")] == [".draft-new"]
+    assert place.stat().st_mode & 0o077 == 0  # nobody else's business
 
 
 def test_a_disk_that_cannot_be_written_is_told_before_anything_is_sent(
@@ -1021,8 +1211,6 @@ def test_the_token_of_a_configuration_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Read from dwave.conf by profile: the client logs it before anybody else knows it."""
-    from qcompile import secrecy
-
     monkeypatch.setattr(secrecy, "_words", set())
     monkeypatch.delenv("DWAVE_API_TOKEN")
     monkeypatch.delenv("DWAVE_API_ENDPOINT")
@@ -1038,6 +1226,37 @@ def test_the_token_of_a_configuration_file(
     assert found.samples is not None
     assert not any(TOKEN in text for text in everything.text)
     assert any("withheld" in text for text in everything.text)
+
+
+def test_log_records_are_cleaned(everything: _Everything) -> None:
+    secrecy.keep_secret(TOKEN)
+    log = logging.getLogger("dwave.cloud")
+    _complain(log, TOKEN)
+    log.info("%d", TOKEN)  # cannot be formatted: logging would print the arguments
+    with secrecy.withholding():
+        _complain(log, "a token that is not known yet")
+    text = "".join(everything.text)
+    assert "it broke" in text and "***" in text
+    assert TOKEN not in text and "not known yet" not in text
+
+
+def _complain(log: logging.Logger, text: str) -> None:
+    try:
+        raise ValueError(text)
+    except ValueError:
+        log.exception("it broke")
+
+
+def test_passwords_in_addresses(server: Sapi, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert leap._plain("https://me:pa55@h:1/x?token=1") == "https://h:1/x/"
+    monkeypatch.setenv("DWAVE_API_PROXY", "http://me:pr0xy-w0rd@127.0.0.1:9")
+    with leap.connect(patience=QUICK) as line:
+        assert secrecy.scrub("pr0xy-w0rd") == "***"
+        line.endpoint = line.endpoint.replace("http:", "https:")
+        place = f"{server.url}/sapi/v2/problems/x/answer/data/"
+        answer = {"format": "binary-ref", "url": place, "timing": {}, "shape": {}}
+        with pytest.raises(LeapError, match="another server"):
+            line.download(answer)
 
 
 def test_without_a_token(
@@ -1186,9 +1405,22 @@ def test_nonlinear_models_are_the_polynomial(options: dict[str, Any], space: str
     assert np.array_equal(problem.read_states(stream), bits)
 
 
-def test_a_wrong_nonlinear_model_is_not_sent() -> None:
-    from dataclasses import replace
+def test_nonlinear_models_allow_the_levels_of_the_grid_only(qubo: Qubo) -> None:
+    from qcompile.order import nonlinear
 
+    (decision,) = nonlinear(qubo).model.iter_decisions()
+    encoding = qubo.encoding
+    assert encoding is not None
+    bits = np.array(list(np.ndindex(*(2,) * qubo.logical)), dtype=np.int8)
+    levels = np.rint(encoding.decode(bits) / encoding.step)
+    for bound, expected in (
+        (decision.lower_bound(), levels.min(axis=0)),
+        (decision.upper_bound(), levels.max(axis=0)),
+    ):
+        assert np.array_equal(np.broadcast_to(bound, encoding.features), expected)
+
+
+def test_a_wrong_nonlinear_model_is_not_sent() -> None:
     pubo = Pubo.from_dict({(0, 1, 2): 2.0, (0,): -1.0})
     other = Pubo.from_dict({(0, 1, 2): 2.0, (0,): -1.001, (2,): 0.0})
     problem = to_nonlinear(pubo)
@@ -1256,13 +1488,44 @@ def test_the_commands_of_the_readme(
 
 
 class _Agreeing(io.StringIO):
-    """A person at a terminal who says yes."""
+    """A person at a terminal who says yes, or something else."""
 
-    def __init__(self) -> None:
-        super().__init__("y\n")
+    def __init__(self, words: str = "y\n") -> None:
+        super().__init__(words)
 
     def isatty(self) -> bool:
         return True
+
+
+@pytest.mark.parametrize("words", ["\n", "no\n", ""])
+def test_who_does_not_agree_pays_nothing(
+    server: Sapi,
+    file: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: str,
+) -> None:
+    monkeypatch.setattr("sys.stdin", _Agreeing(words))
+    assert main(["submit", file, "-n", "60"]) == 2
+    assert "nothing was sent" in capsys.readouterr().err and not server.problems
+
+
+def test_options_reach_the_submission(
+    server: Sapi, file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.pending_polls = 10**6
+    given = ["submit", file, "-n", "60", "--yes", "--no-wait"]
+    assert [main(given), main(given), main([*given, "--again"])] == [0, 2, 0]
+    seen = []
+
+    def noted(*_: Any, **options: Any) -> Any:
+        seen.append(options["patience"].grace)
+        raise InputError("enough")
+
+    monkeypatch.setattr("qcompile.submission.submit", noted)
+    assert main(["submit", file, "--grace", "7"]) == 2
+    assert seen == [7.0]
+    capsys.readouterr()
 
 
 def test_commands_after_an_interruption(

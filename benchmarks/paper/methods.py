@@ -1,0 +1,192 @@
+"""The eight methods of Figure 4: four convex ones, and four that are annealed on the margins.
+
+A method has settings to choose from, and `fit` gives weights for a cut: for annealed methods the
+classifier of least validation error among the fifty lowest states, as in the paper.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qcompile import Dataset, Encoding, Loss, anneal_examples, fit_loss, moments_of
+from qcompile.classifier import wrong_answers
+from qcompile.other_losses import QLoss, ZeroOneLoss
+
+from .sets import Cut
+
+__all__ = ["GRID", "METHODS", "Effort", "Method", "Setting"]
+
+Setting = dict[str, float]
+# λ and ω were offered at these ten values.
+GRID = tuple(2.0 * 0.199483**i for i in range(10))
+_SIXTH = (0.44844866, -1.77700378, 0.81789600, 2.65918754, -1.85194476, -1.28429842, 1.0)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to anneal, and on how many rows at most."""
+
+    reads: int
+    sweeps: int
+    rows: int | None
+
+
+@dataclass(frozen=True)
+class Method:
+    """A name, the settings that are offered, and how to fit weights with one of them."""
+
+    name: str
+    settings: tuple[Setting, ...]
+    fit: Callable[[Cut, Setting, Effort], NDArray[np.float64]]
+    annealed: bool
+
+
+def _settings(**values: tuple[float, ...]) -> tuple[Setting, ...]:
+    return tuple(dict(zip(values, chosen, strict=True)) for chosen in product(*values.values()))
+
+
+# --- annealed ------------------------------------------------------------------------------
+
+
+def _root_mean_square(data: Dataset) -> float:
+    stored = data.x.data if sp.issparse(data.x) else np.asarray(data.x)
+    return float(np.sqrt(np.sum(stored**2) / len(data)))
+
+
+def _anneal(
+    cut: Cut, loss: Any, zeta: float, bits: int, effort: Effort, seed: int = 1
+) -> NDArray[np.float64]:
+    found = anneal_examples(
+        cut.train,
+        loss,
+        Encoding(cut.train.features, bits, zeta),
+        reads=effort.reads,
+        sweeps=effort.sweeps,
+        keep=50,
+        seed=seed,
+    )
+    return np.asarray(found[np.argmin(wrong_answers(cut.validation, found))])
+
+
+def _sixth(cut: Cut, setting: Setting, effort: Effort) -> NDArray[np.float64]:
+    """Sixth-order loss with ω = 1.
+
+    ω only sets the scale of the weights: (λ, ω, ζ) and (λ ω^(-1/3), 1, ζ ω^(1/6)) are the same
+    problem. `range` is ζ in units of 1/rms|x|; `charge` is λζ/2, what a weight of full size costs
+    for each unit of it, to be compared with the slope of the loss.
+    """
+    zeta = setting["range"] / _root_mean_square(cut.train)
+    loss = Loss(_SIXTH, l2=2 * setting["charge"] / zeta)
+    return _anneal(cut, loss, zeta, int(setting["bits"]), effort)
+
+
+def _zero_one(cut: Cut, setting: Setting, effort: Effort) -> NDArray[np.float64]:
+    return _anneal(cut, ZeroOneLoss(l2=setting["charge"]), 1.0, int(setting["bits"]), effort)
+
+
+def _q_loss(cut: Cut, setting: Setting, effort: Effort) -> NDArray[np.float64]:
+    zeta = setting["range"] / _root_mean_square(cut.train)
+    loss = QLoss(setting["q"], l2=2 * setting["charge"] / zeta)
+    return _anneal(cut, loss, zeta, int(setting["bits"]), effort)
+
+
+def _cubic(cut: Cut, setting: Setting, effort: Effort) -> NDArray[np.float64]:
+    """Cubic loss, fitted to the risk; `range` is a share of the range that is always safe."""
+    moments = moments_of(cut.train, order=3)
+    safe = float(np.sqrt(3.0 / cut.train.features))
+    loss = fit_loss(moments, order=3, range_=setting["range"] * safe)
+    return _anneal(cut, loss, loss.zeta, int(setting["bits"]), effort)
+
+
+# --- convex --------------------------------------------------------------------------------
+
+
+def _square(cut: Cut, setting: Setting, effort: Effort) -> NDArray[np.float64]:
+    x, y = cut.train.x, cut.train.y
+    gram = x.T @ x
+    gram = np.asarray(gram.toarray() if sp.issparse(gram) else gram)
+    ridge = setting["lambda"] * len(y) * np.eye(len(gram))
+    return np.asarray(np.linalg.lstsq(gram + ridge, np.asarray(x.T @ y).ravel(), rcond=None)[0])
+
+
+def _liblinear(cut: Cut, setting: Setting, effort: Effort) -> NDArray[np.float64]:
+    from sklearn.svm import LinearSVC
+
+    c = 1 / (setting["lambda"] * len(cut.train))
+    model = LinearSVC(C=c, dual=False, fit_intercept=False, tol=1e-2, max_iter=100)
+    return np.asarray(model.fit(_rows(cut.train), cut.train.y).coef_.ravel())
+
+
+def _logistic(cut: Cut, setting: Setting, effort: Effort) -> NDArray[np.float64]:
+    from sklearn.linear_model import LogisticRegression
+
+    c = 1 / (setting["lambda"] * len(cut.train))
+    model = LogisticRegression(C=c, fit_intercept=False, tol=1e-3, max_iter=100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it stopped early is meant
+        return np.asarray(model.fit(_rows(cut.train), cut.train.y).coef_.ravel())
+
+
+def _smooth_hinge(cut: Cut, setting: Setting, effort: Effort) -> NDArray[np.float64]:
+    """Hinge with a quadratic corner: 1/2 - γ below 0, (1 - γ)²/2 up to 1, then 0."""
+    from scipy.optimize import minimize
+
+    x, y, ridge = cut.train.x, cut.train.y, setting["lambda"]
+
+    def risk(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        margins = y * np.asarray(x @ w)
+        gap = np.clip(1 - margins, 0, 1)
+        values = np.where(margins < 0, 0.5 - margins, gap**2 / 2)
+        slope = -np.asarray(x.T @ (y * gap)).ravel() / len(y)
+        return float(np.mean(values)) + ridge / 2 * float(w @ w), slope + ridge * w
+
+    start = np.zeros(cut.train.features)
+    found = minimize(risk, start, jac=True, method="L-BFGS-B", options={"maxiter": 100})
+    return np.asarray(found.x)
+
+
+def _rows(data: Dataset) -> Any:
+    # scikit-learn takes sparse matrices with 32-bit indices only
+    if not sp.issparse(data.x):
+        return np.asarray(data.x)
+    x = data.x
+    return sp.csr_matrix((x.data, x.indices.astype(np.int32), x.indptr.astype(np.int32)), x.shape)
+
+
+_BITS = (1.0, 2.0, 3.0, 5.0)
+_RIDGES = tuple(value for value in GRID if value < 1)
+METHODS = {
+    method.name: method
+    for method in (
+        Method("liblinear", _settings(**{"lambda": _RIDGES}), _liblinear, False),
+        Method("logistic", _settings(**{"lambda": _RIDGES}), _logistic, False),
+        Method("square", _settings(**{"lambda": _RIDGES}), _square, False),
+        Method("smooth hinge", _settings(**{"lambda": _RIDGES}), _smooth_hinge, False),
+        Method(
+            "q-loss",
+            _settings(bits=(1.0, 3.0, 5.0), range=(1.0, 4.0), q=(-0.1, -1.0), charge=(0.0, 0.01)),
+            _q_loss,
+            True,
+        ),
+        Method("0-1", _settings(bits=_BITS, charge=(0.0, 1e-4)), _zero_one, True),
+        Method(
+            "sixth-order",
+            _settings(
+                bits=_BITS,
+                range=(0.02, 0.1, 0.4, 0.8, 1.6, 3.2, 8.0),
+                charge=(0.0, 0.01, 0.1),
+            ),
+            _sixth,
+            True,
+        ),
+        Method("cubic", _settings(bits=(1.0, 2.0, 4.0), range=(0.3, 1.0, 2.0)), _cubic, True),
+    )
+}
