@@ -98,6 +98,7 @@ def _add_resume_command(commands: Any) -> None:
     )
     command.add_argument("job", metavar="JOB", help="its id, the beginning of it, or its folder")
     _add_line_options(command)
+    _add_account_option(command)
     _add_waiting_options(command)
     command.set_defaults(run=_run_resume)
 
@@ -128,6 +129,7 @@ def _add_cancel_command(commands: Any) -> None:
     )
     command.add_argument("job", metavar="JOB", help="its id, the beginning of it, or its folder")
     _add_line_options(command)
+    _add_account_option(command)
     _add_grace_option(command)
     command.set_defaults(run=_run_cancel)
 
@@ -137,6 +139,14 @@ def _add_line_options(command: argparse.ArgumentParser) -> None:
     group.add_argument("-p", "--profile", metavar="NAME", help="of dwave.conf")
     group.add_argument("--region", metavar="CODE", help="such as eu-central-1")
     group.add_argument("--jobs", metavar="FOLDER", help="where jobs are kept (QCOMPILE_JOBS)")
+
+
+def _add_account_option(group: Any) -> None:
+    group.add_argument(
+        "--same-account",
+        action="store_true",
+        help="the token is new, but of the account that the job was submitted from",
+    )
 
 
 def _add_waiting_options(command: argparse.ArgumentParser) -> None:
@@ -283,6 +293,7 @@ def _run_resume(options: argparse.Namespace) -> None:
             jobs=options.jobs,
             wait=not options.no_wait,
             timeout=options.timeout,
+            same_account=options.same_account,
             patience=_patience(options),
             progress=progress,
         )
@@ -303,7 +314,7 @@ def _show(found: Submission, options: argparse.Namespace, outputs: list[str]) ->
     assert job is not None
     if samples is None:
         ids = [state.id for state in job.states]
-        show({"job": job.id, "problem ids": ids, "next": f"qcompile resume {job.id}"}, options)
+        show({"job": job.id, "problem ids": ids, "next": f"qcompile resume {job.name}"}, options)
         return
     if options.output and found.classifier is None:
         raise InputError("-o: this problem was not compiled from data, there is no classifier")
@@ -383,7 +394,11 @@ def _run_cancel(options: argparse.Namespace) -> None:
 
     job = load_job(options.job, options.jobs)
     stages = cancel(
-        job, profile=options.profile, region=options.region, patience=_patience(options)
+        job,
+        profile=options.profile,
+        region=options.region,
+        same_account=options.same_account,
+        patience=_patience(options),
     )
     over = all(stage in ("cancelled", "failed") for stage in stages)
     summary = {

@@ -40,7 +40,8 @@ def collect(job: Job, line: Leap, timeout: float, progress: Bar | None) -> None:
         }
         if not waiting:
             return
-        found = line.statuses(list(waiting))
+        left = max(1.0, timeout - (time.monotonic() - began))
+        found = line.statuses(list(waiting), left)
         for name, part in waiting.items():
             # a problem that is left out of the reply is asked for by itself
             if found.get(name) not in _RUNNING:
@@ -119,7 +120,13 @@ def _read_answer(job: Job, part: Part) -> Samples:
             return answers.read_bqm_answer(answer, problem)
         assert job.chain_strength is not None and part.reads is not None
         embedded = to_embedded(problem, job.embedding(part), job.chain_strength)
-        return answers.read_qpu_answer(answer, embedded, part.reads, repair=job.repair)
+        return answers.read_qpu_answer(
+            answer,
+            embedded,
+            part.reads,
+            repair=job.repair,
+            complete="max_answers" not in part.parameters,
+        )
 
 
 def decode_job(job: Job) -> tuple[Samples, Classifier | None]:

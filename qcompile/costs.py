@@ -11,6 +11,7 @@ from typing import Any
 from qcompile.artifacts import Qubo
 from qcompile.embedded import Embedded
 from qcompile.errors import InputError
+from qcompile.job_folders import MOST_PARTS
 from qcompile.nonlinear import NonlinearProblem
 
 __all__ = ["Cost", "hybrid_cost", "nonlinear_cost", "qpu_cost"]
@@ -61,15 +62,22 @@ def qpu_cost(solver: Any, embedded: Embedded, reads: int, parameters: Mapping[st
     qubits = len(embedded.qubits)
     limit = _run_limit(solver)
     notes: list[str] = []
+    _check_time(solver, parameters)
     single = _access_time(solver, qubits, 1, parameters)
     if single is None:
-        notes.append("this solver does not tell how long a read takes: the time is not known")
+        reason = _why_unknown(solver, qubits, parameters)
+        notes.append(f"how long a read takes is not known: {reason}")
     elif limit is not None and single > limit:
         raise InputError(
             f"one read takes {single:.4g} s and {solver.name} allows {limit:.4g} s a problem; use "
             "a shorter --annealing-time"
         )
     most = _most_reads(solver, qubits, parameters, limit)
+    if reads > MOST_PARTS * most:
+        raise InputError(
+            f"{reads} reads; {solver.name} takes {most} at a time, and a job has up to "
+            f"{MOST_PARTS} problems: use at most --num-reads {MOST_PARTS * most}"
+        )
     parts = _split(reads, most)
     if len(parts) > 1:
         notes.append(f"{solver.name} takes up to {most} reads at a time: {len(parts)} problems")
@@ -87,6 +95,28 @@ def qpu_cost(solver: Any, embedded: Embedded, reads: int, parameters: Mapping[st
         load=_load(solver),
         notes=tuple(notes),
     )
+
+
+def _check_time(solver: Any, parameters: Mapping[str, Any]) -> None:
+    """Refuse an annealing time that the solver will not take."""
+    time = parameters.get("annealing_time")
+    allowed = solver.properties.get("annealing_time_range")
+    if time is None or not allowed:
+        return
+    if not isinstance(time, int | float) or not allowed[0] <= time <= allowed[1]:
+        raise InputError(
+            f"annealing time {time}; {solver.name} takes {allowed[0]:g} to {allowed[1]:g} "
+            "microseconds"
+        )
+
+
+def _why_unknown(solver: Any, qubits: int, parameters: Mapping[str, Any]) -> str:
+    told = {k: v for k, v in parameters.items() if k != "num_reads"}
+    try:
+        solver.estimate_qpu_access_time(qubits, num_reads=1, **told)
+    except Exception as error:
+        return str(error).strip("'\"") or type(error).__name__
+    return "the solver does not tell"
 
 
 def _split(reads: int, most: int) -> tuple[int, ...]:
@@ -120,7 +150,9 @@ def _most_reads(
 ) -> int:
     """Give the most reads that one problem may have: by number, and by time."""
     most = int(solver.properties.get("num_reads_range", (1, 10_000))[1])
-    with suppress(KeyError, TypeError, ZeroDivisionError):  # properties that a solver lacks
+    with suppress(
+        KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError
+    ):  # properties that a solver lacks
         most = max(1, min(most, int(solver.max_num_reads(**parameters))))
     if limit is None or (_access_time(solver, qubits, most, parameters) or 0.0) <= limit:
         return most

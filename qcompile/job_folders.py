@@ -14,10 +14,11 @@ import logging
 import os
 import re
 import secrets
+import shlex
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -37,7 +38,8 @@ __all__ = ["Job", "Part", "State", "create_job", "jobs_folder", "list_jobs", "lo
 _log = logging.getLogger("qcompile")
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_MOST_PARTS = 1000
+_REMOTE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
+MOST_PARTS = 1000
 _DRAFT, _OLD = ".draft-", 3600.0
 # How far a part has come; what is over never changes again.
 READY, SENT, WAITING, ANSWERED, FAILED, CANCELLED = (
@@ -68,12 +70,15 @@ class State:
     """How far a part has come.
 
     `sent` is when it was last about to be sent (UTC): from then on it may be on the server even
-    where no `id` is known. `data_id` names uploaded data, `embedding` the file with the chains.
+    where no `id` is known. `doubts` counts the times that the outcome stayed unknown: then there
+    may be more of it on the server than one. `data_id` names uploaded data, `embedding` the file
+    with the chains.
     """
 
     stage: str = READY
     sent: str | None = None
     id: str | None = None
+    doubts: int = 0
     data_id: str | None = None
     embedding: str = "embedding.json"
     message: str = ""
@@ -90,11 +95,14 @@ class Job:
     solver_type: str
     solver: Mapping[str, Any]
     endpoint: str
+    account: str
     parts: tuple[Part, ...]
     repair: str
     chain_strength: float | None
     digests: Mapping[str, str]
     source: str = ""
+    profile: str = ""
+    region: str = ""
     cost: Mapping[str, Any] = field(default_factory=dict)
 
     # --- what was asked for ----------------------------------------------------------------
@@ -121,16 +129,20 @@ class Job:
     # --- how far it has come ---------------------------------------------------------------
 
     def state(self, part: Part) -> State:
-        """Read how far a part has come."""
+        """Read how far a part has come; where that is damaged, it may have been sent."""
         path = self.folder / f"part-{part.number}.json"
         if not path.exists():
             return State()
-        with files.explained(path):
-            content = files.read_json(path)
-            files.check_header(content, "job-part")
-            found = State(**{k: content[k] for k in State.__dataclass_fields__})
-            _check_state(found)
-            return found
+        try:
+            with files.explained(path):
+                content = files.read_json(path)
+                files.check_header(content, "job-part")
+                found = State(**{k: content[k] for k in State.__dataclass_fields__})
+                _check_state(found)
+                return found
+        except FormatError as error:
+            _log.warning("warning: %s; the part is looked up by its label", error)
+            return State(stage=SENT, doubts=1, message="its record is damaged")
 
     def record(self, part: Part, **changes: Any) -> State:
         """Write a step; when this returns it has reached the disk."""
@@ -168,15 +180,27 @@ class Job:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Work on the job alone: two at once could send it twice."""
-        with (self.folder / "lock").open("a") as stream:
+        try:
+            stream = (self.folder / "lock").open("a")
+        except OSError as error:
+            raise InputError(
+                f"job {self.id}: {self.folder} cannot be written ({error.strerror})"
+            ) from None
+        with stream:
             try:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise LeapError(
                     f"job {self.id}: another qcompile is at work on it; wait for it, or stop it "
-                    f"and run: qcompile resume {self.id}"
+                    f"and run: qcompile resume {self.name}"
                 ) from None
             yield
+
+    @property
+    def name(self) -> str:
+        """What to call the job on the command line: its id, or its folder if that is elsewhere."""
+        known = self.folder.parent.resolve() == jobs_folder().resolve()
+        return self.id if known else shlex.quote(str(self.folder))
 
     def to_dict(self) -> dict[str, Any]:
         """Give plain values."""
@@ -191,10 +215,13 @@ _PLAIN = (
     "solver_type",
     "solver",
     "endpoint",
+    "account",
     "repair",
     "chain_strength",
     "digests",
     "source",
+    "profile",
+    "region",
     "cost",
 )
 
@@ -217,11 +244,13 @@ def create_job(
     embedding: Embedding | None,
     parts: list[tuple[int | None, Mapping[str, Any]]],
     label: str,
+    fingerprint: Callable[[str], str],
     **known: Any,
 ) -> Job:
     """Write a job folder; it appears under its name only when all of it has reached the disk.
 
-    `parts` are the reads and the parameters of each problem that will be sent.
+    `parts` are the reads and the parameters of each problem that will be sent; `fingerprint`
+    marks the account, given the id of the job.
     """
     try:
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -243,6 +272,7 @@ def create_job(
             id=name,
             label=label,
             created=made.isoformat(timespec="seconds"),
+            account=fingerprint(name),
             parts=tuple(
                 Part(n, f"{label} {name}.{n}", reads, dict(parameters))
                 for n, (reads, parameters) in enumerate(parts, 1)
@@ -313,7 +343,7 @@ def _job_from(folder: Path, content: Mapping[str, Any]) -> Job:
     if not isinstance(content["id"], str) or not _ID.fullmatch(content["id"]):
         raise FormatError("an id that is none")
     rows = content["parts"]
-    if not isinstance(rows, list) or not 1 <= len(rows) <= _MOST_PARTS:
+    if not isinstance(rows, list) or not 1 <= len(rows) <= MOST_PARTS:
         raise FormatError("parts: expected a list")
     parts = tuple(
         Part(
@@ -324,10 +354,13 @@ def _job_from(folder: Path, content: Mapping[str, Any]) -> Job:
         )
         for row in rows
     )
-    if [part.number for part in parts] != list(range(1, len(parts) + 1)):
-        raise FormatError("parts: expected numbers 1, 2, ...")
+    for number, part in enumerate(parts, 1):
+        # a label that is not the job's own could be that of somebody else's work
+        if part.number != number or not part.label.endswith(f" {content['id']}.{number}"):
+            raise FormatError(f"part {number}: not a part of this job")
     strength = content["chain_strength"]
-    texts = ("id", "label", "created", "solver_type", "endpoint", "repair", "source")
+    texts = ["id", "label", "created", "solver_type", "endpoint", "account", "repair", "source"]
+    texts += ["profile", "region"]
     known: dict[str, Any] = {name: str(content[name]) for name in texts}
     known |= {name: dict(content[name]) for name in ("solver", "digests", "cost")}
     return Job(
@@ -339,11 +372,15 @@ def _job_from(folder: Path, content: Mapping[str, Any]) -> Job:
 
 
 def _check_state(state: State) -> None:
-    texts = (state.sent, state.id, state.data_id)
+    ids = (state.id, state.data_id)
     plain = re.fullmatch(r"embedding[A-Za-z0-9-]*\.json", str(state.embedding))
     if (
         state.stage not in _STATES
-        or not all(text is None or isinstance(text, str) for text in texts)
+        or not all(
+            name is None or (isinstance(name, str) and _REMOTE.fullmatch(name)) for name in ids
+        )
+        or not (state.sent is None or isinstance(state.sent, str))
+        or not isinstance(state.doubts, int)
         or not plain
     ):
         raise FormatError("not a state of a part")

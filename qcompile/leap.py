@@ -7,8 +7,10 @@ unknown. Here every request is made once, in the open, through the client's REST
 
 from __future__ import annotations
 
+import hmac
 import io
 import re
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,9 +19,11 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
+import orjson
+
 from qcompile.errors import InputError, LeapError
 from qcompile.machines import Machine, machine_from_sampler
-from qcompile.patience import REJECTED, Failure, Patience, ask, attempt
+from qcompile.patience import REJECTED, UNKNOWN, Failure, Patience, ask, attempt
 from qcompile.secrecy import keep_secret, scrub, withholding
 
 __all__ = ["PROBLEM_TYPES", "SOLVER_TYPES", "Leap", "connect"]
@@ -33,14 +37,15 @@ _CHOICES: dict[str, dict[str, Any]] = {
     "hybrid": {"supported_problem_types__contains": "bqm", "order_by": "-properties.version"},
     "nl": {"supported_problem_types__contains": "nl", "order_by": "-properties.version"},
 }
-# Seconds to connect and to wait for a reply; longer than any long poll.
-_TIMEOUT = (10.0, 60.0)
+_CONNECT = 10.0  # seconds
 # An id becomes part of an address: nothing that could lead elsewhere.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
 _LARGEST_ANSWER = 1 << 30
 # The client repeats parts of an upload by itself: that may take longer than a single request.
 _UPLOADS = 10
 _MOST_FOUND = 100
+_MOST_POLLED = 100  # ids in one address
+_CHUNK = 1 << 16
 
 
 class Leap:
@@ -55,7 +60,10 @@ class Leap:
         self._client = client
         # no repetition below us: whether a request may be repeated is decided where it is made
         self._problems = api.Problems.from_config(
-            client.config, retry={"total": 0}, timeout=_TIMEOUT, compress_qpu_problem_data=True
+            client.config,
+            retry={"total": 0},
+            timeout=(_CONNECT, patience.request),
+            compress_qpu_problem_data=True,
         )
         self._problems.session.max_redirects = 0
         self._last_poll = float("-inf")
@@ -65,6 +73,11 @@ class Leap:
 
     def __reduce__(self) -> Any:
         raise TypeError("a line to Leap is not for pickling: it knows the token")
+
+    def fingerprint(self, job: str) -> str:
+        """Mark the account without giving it away: a keyed digest of the token."""
+        token = str(self._client.config.token).encode()
+        return hmac.new(f"qcompile {job}".encode(), token, "sha256").hexdigest()[:24]
 
     def close(self) -> None:
         """Hang up."""
@@ -151,7 +164,10 @@ class Leap:
     def post(
         self, data: Mapping[str, Any], parameters: Mapping[str, Any], label: str
     ) -> tuple[str | None, Failure | None]:
-        """Submit one problem, once; gives its id, or why there is none."""
+        """Submit one problem, once; gives its id, or why there is none.
+
+        Both, where the server answered with an id but for another label.
+        """
         from dwave.cloud.api import models
 
         class Job(models.ProblemJob):  # type: ignore[misc]
@@ -168,52 +184,97 @@ class Leap:
         if failure is not None:
             return None, failure
         if not replies or len(replies) != 1:
-            return None, Failure("unknown", f"a reply for {len(replies or [])} problems, not 1")
+            text = f"a reply for {len(replies or [])} problems, not 1"
+            return None, Failure(UNKNOWN, text, replied=True)
         reply = replies[0]
         if isinstance(reply, models.ProblemSubmitError):
             return None, Failure(REJECTED, scrub(f"{reply.error_code}, {reply.error_msg}"))
-        if reply.label != label or not _ID.fullmatch(reply.id):
-            return None, Failure("unknown", "a reply for another problem")
+        if not _ID.fullmatch(reply.id):
+            return None, Failure(UNKNOWN, "a reply with an id that is none", replied=True)
+        if reply.label != label:
+            text = f"a reply for the label {scrub(str(reply.label))!r}"
+            return str(reply.id), Failure(UNKNOWN, text, replied=True)
         return str(reply.id), None
 
     def find(self, label: str) -> list[str]:
         """Give the ids of the problems with exactly this label, the oldest first."""
+        query = {"label": label, "max_results": _MOST_FOUND}
         found = ask(
-            lambda: self._problems.list_problems(label=label, max_results=_MOST_FOUND),
+            lambda: _rows(self._get("", query, "problems"), "id", "label", "submitted_on"),
             self.patience,
             "looking the job up by its label",
         )
         # the server matches parts of labels
-        own = sorted((p for p in found if p.label == label), key=lambda p: (p.submitted_on, p.id))
-        return [_checked_id(p.id) for p in own]
+        own = [row for row in found if row["label"] == label]
+        own.sort(key=lambda row: (str(row["submitted_on"]), str(row["id"])))
+        return [_checked_id(row["id"]) for row in own]
 
-    def statuses(self, ids: Sequence[str]) -> dict[str, str]:
+    def statuses(self, ids: Sequence[str], left: float | None = None) -> dict[str, str]:
         """Ask how problems are getting on; the server holds the request until there is news.
 
-        Whoever polls waits here, so that no two polls are closer than a second.
+        Whoever polls waits here, so that no two polls are closer than a second. It is asked again
+        after failures for as long as is `left`.
         """
-        time.sleep(max(0.0, self._last_poll + self.patience.poll - time.monotonic()))
-        self._last_poll = time.monotonic()
-        found = ask(
-            lambda: self._problems.get_problem_statuses(list(ids), timeout=self.patience.hold),
-            self.patience,
-            "asking how the job is getting on",
-        )
-        return {str(p.id): str(p.status.value) for p in found if p.id in ids}
+        known: dict[str, str] = {}
+        hold = self.patience.hold if left is None else min(self.patience.hold, int(left) or 1)
+        for start in range(0, len(ids), _MOST_POLLED):
+            some = ids[start : start + _MOST_POLLED]
+            # the first news of any of them ends the wait for all
+            query = {"id": ",".join(some), "timeout": hold if start == 0 else 0}
+            time.sleep(max(0.0, self._last_poll + self.patience.poll - time.monotonic()))
+            self._last_poll = time.monotonic()
+            found = ask(
+                lambda query=query: _rows(self._get("", query, "problems"), "id", "status"),  # type: ignore[misc]
+                self.patience,
+                "asking how the job is getting on",
+                give_up=None if left is None else max(left, self.patience.give_up),
+            )
+            known |= {str(row["id"]): str(row["status"]) for row in found if row["id"] in some}
+        return known
 
     def answer(self, problem: str) -> dict[str, Any]:
-        """Fetch status and answer of a problem; damaged replies are fetched again."""
+        """Fetch status and answer of a problem; replies that cannot be read are fetched again."""
         found = ask(
-            lambda: self._problems.get_problem(problem), self.patience, "fetching the answer"
+            lambda: _rows([self._get(problem, {}, "problem")], "id", "status")[0],
+            self.patience,
+            "fetching the answer",
         )
-        if found.id != problem:
-            raise LeapError(f"fetching the answer: the server sent that of {scrub(str(found.id))}")
-        content: dict[str, Any] = found.model_dump(mode="json")
-        return content
+        if found["id"] != problem:
+            raise LeapError(
+                f"fetching the answer: the server sent that of {scrub(str(found['id']))}"
+            )
+        return found
+
+    def _get(self, path: str, query: Mapping[str, Any], kind: str) -> Any:
+        """Read a reply of JSON.
+
+        Not through Ocean's models: they refuse answers that lack what they need not have.
+        """
+        media = f"application/vnd.dwave.sapi.{kind}+json"
+        return orjson.loads(self._read(path, query, media, accept_version="~=3.0"))
+
+    def _read(self, path: str, query: Mapping[str, Any], media: str, **accept: Any) -> bytes:
+        """Read a reply to its end, within its time and size; a slow drip is no reply."""
+        session = self._problems.session
+        deadline = time.monotonic() + self.patience.request
+        if accept:
+            accept["ask_version"] = "3.0.0"
+        session.set_accept(media_type=media, **accept)
+        try:
+            with session.get(path, params=dict(query), stream=True) as response:
+                with _cut_off_at(deadline, response):
+                    content = bytearray()
+                    for chunk in response.iter_content(_CHUNK):
+                        content += chunk
+                        if len(content) > _LARGEST_ANSWER:
+                            raise ValueError(f"an answer of more than {_LARGEST_ANSWER} bytes")
+                return bytes(content)
+        finally:
+            session.unset_accept()
 
     def download(self, answer: Mapping[str, Any]) -> bytes:
         """Fetch the binary part of an answer; only from where the problem was sent."""
-        from dwave.cloud.api import models
+        from dwave.cloud.api import constants, models
 
         reference = models.UnstructuredProblemAnswerBinaryRef.model_validate(dict(answer))
         address = urlsplit(self._problems.session.create_url(reference.url))
@@ -221,12 +282,13 @@ class Leap:
         if (address.scheme, address.netloc) != (home.scheme, home.netloc):
             raise LeapError("the answer lies on another server; the token is not sent there")
 
-        def fetch() -> bytes:
-            sink = _Limited(_LARGEST_ANSWER)
-            self._problems.get_answer_data(reference, output=sink)
-            return sink.getvalue()
-
-        return ask(fetch, self.patience, "fetching the answer")
+        if reference.auth_method != constants.BinaryRefAuthMethod.SAPI_TOKEN:
+            raise LeapError(f"the answer needs {reference.auth_method!r} to be fetched")
+        return ask(
+            lambda: self._read(reference.url, {}, "application/octet-stream"),
+            self.patience,
+            "fetching the answer",
+        )
 
     def cancel(self, ids: Sequence[str]) -> None:
         """Ask for problems to be cancelled; whether they were says `statuses`."""
@@ -237,17 +299,26 @@ class Leap:
         )
 
 
-class _Limited(io.BytesIO):
-    """A buffer that refuses to eat all memory."""
+@contextmanager
+def _cut_off_at(deadline: float, response: Any) -> Iterator[None]:
+    """End a reply that takes too long; timeouts of sockets start anew with every byte."""
+    end = getattr(response.raw, "shutdown", response.raw.close)
+    timer = threading.Timer(max(0.0, deadline - time.monotonic()), end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self._most = most
 
-    def write(self, content: Any) -> int:
-        if self.tell() + len(content) > self._most:
-            raise ValueError(f"an answer of more than {self._most} bytes")
-        return super().write(content)
+def _rows(reply: Any, *names: str) -> list[dict[str, Any]]:
+    """Insist on a list of objects that have what is needed."""
+    if not isinstance(reply, list) or not all(
+        isinstance(row, dict) and all(name in row for name in names) for row in reply
+    ):
+        raise ValueError(f"expected {', '.join(names)}")
+    return reply
 
 
 @contextmanager
@@ -268,12 +339,13 @@ def connect(
     elif solver_type != "qpu":  # a QPU named in dwave.conf is not meant then
         own["solver"] = _CHOICES[solver_type]
     with withholding():
-        client, failure = attempt(lambda: _client(solver_type, own))
+        waiting = patience or Patience()
+        client, failure = attempt(lambda: _client(solver_type, own, waiting.request))
     if client is None:
         assert failure is not None
         raise InputError(_config_trouble(failure.text))
     try:
-        line = Leap(client, solver_type, patience or Patience())
+        line = Leap(client, solver_type, waiting)
     except BaseException:
         client.close(wait=False)
         raise
@@ -283,7 +355,7 @@ def connect(
         line.close()
 
 
-def _client(solver_type: str, own: Mapping[str, Any]) -> Any:
+def _client(solver_type: str, own: Mapping[str, Any], request: float) -> Any:
     """Make Ocean's client, after the address is known to be the one that was asked for."""
     from dwave.cloud.client import Client
     from dwave.cloud.config import load_config
@@ -318,7 +390,7 @@ def _client(solver_type: str, own: Mapping[str, Any]) -> Any:
         connection_close=solver_type != "qpu",
         defaults={
             "solver": _CHOICES[solver_type],
-            "request_timeout": _TIMEOUT,
+            "request_timeout": (_CONNECT, request),
             "http_retry_total": 0,
         },
     )
@@ -341,6 +413,7 @@ def _plain(endpoint: str) -> str:
 
 def _config_trouble(text: str) -> str:
     reason = text.removeprefix("a reply that makes no sense (").removesuffix(")")
+    reason = reason.split(": ", 1)[-1] if reason.startswith(("TypeError", "KeyError")) else reason
     if "token not defined" in reason:
         return (
             "no API token: set DWAVE_API_TOKEN, or run `dwave setup` once (it writes dwave.conf); "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import orjson
 
 from qcompile.artifacts import Pubo, Qubo
 from qcompile.embedded import Embedded, Embedding, check_embedding, problem_id, to_embedded
@@ -86,6 +88,13 @@ def _check_wishes(line: Leap, wishes: Wishes) -> None:
     if wishes.time_limit is not None and line.solver_type == "qpu":
         raise InputError("--time-limit is for hybrid solvers; a QPU takes --num-reads")
     solver = line.solver
+    try:
+        orjson.dumps(dict(wishes.parameters))
+        finite = "NaN" not in json.dumps(dict(wishes.parameters))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"parameters that cannot be sent ({error})") from None
+    if not finite:
+        raise InputError("a parameter that is not a number")
     for name in wishes.parameters:
         if name in ("num_reads", "time_limit"):
             raise InputError(f"{name} among the parameters; use the option of that name")

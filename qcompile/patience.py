@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import email.utils
+import logging
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,11 +18,14 @@ __all__ = ["Failure", "Patience", "ask", "attempt"]
 
 T = TypeVar("T")
 
+_log = logging.getLogger("qcompile")
+
 # What a failed request says about the server.
 UNREACHABLE = "unreachable"  # no connection was made: nothing was received
 BUSY = "busy"  # 429: heard and turned away, nothing was done
 REJECTED = "rejected"  # heard and refused for good
 UNKNOWN = "unknown"  # it may or may not have been carried out
+OURS = "ours"  # a mistake on this side, before or after: asking again does not help
 _LONGEST_TEXT = 300
 
 
@@ -29,13 +34,14 @@ class Patience:
     """Seconds: the first pause after a failure, the longest one, and when to give up.
 
     Two polls are never closer than `poll` seconds; the server is asked to hold each for `hold`.
-    A job whose sending had an unknown outcome is looked for during `grace` before it is sent
-    again. `answers` is how often a damaged answer is fetched.
+    A single request takes up to `request`. A job whose sending had an unknown outcome is looked
+    for during `grace` before it is sent again. `answers` is how often a damaged answer is fetched.
     """
 
     first: float = 1.0
     most: float = 30.0
     give_up: float = 120.0
+    request: float = 60.0
     poll: float = 1.0
     hold: int = 20
     grace: float = 60.0
@@ -51,12 +57,16 @@ class Patience:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a request failed, in plain words; nothing of the request itself is kept."""
+    """Why a request failed, in plain words; nothing of the request itself is kept.
+
+    `replied` says that the server did answer, with something that cannot be read.
+    """
 
     kind: str
     text: str
     code: int | None = None
     retry_after: float | None = None
+    replied: bool = False
 
 
 def attempt(call: Callable[[], T]) -> tuple[T | None, Failure | None]:
@@ -76,22 +86,24 @@ def ask(
     patience: Patience,
     what: str,
     *,
-    wait: Callable[[float], None] = time.sleep,
+    give_up: float | None = None,
 ) -> T:
     """Make a request that may be repeated safely until it succeeds, or give up in time."""
     began = time.monotonic()
+    most = patience.give_up if give_up is None else give_up
     for pause in patience.pauses():
         value, failure = attempt(call)
         if failure is None:
             return value  # type: ignore[return-value]
-        if failure.kind == REJECTED:
+        if failure.kind in (REJECTED, OURS):
             raise LeapError(f"{what}: {failure.text}", failure.code)
         pause = max(pause, failure.retry_after or 0.0)
         waited = time.monotonic() - began
-        if waited + pause > patience.give_up:
+        if waited + pause > most:
             asked = "" if failure.retry_after is None else f" and asks for {pause:.0f} s more"
             raise LeapError(f"{what}: {failure.text}; gave up after {waited:.0f} s{asked}")
-        wait(pause)
+        _log.info("%s: %s; again in %.0f s", what, failure.text, pause)
+        time.sleep(pause)
     raise AssertionError("pauses never end")
 
 
@@ -109,9 +121,8 @@ def _failure(error: Exception) -> Failure:
     )
     if response is not None and not response.ok:
         return _refusal(response, error)
-    if any(
-        isinstance(c, requests.exceptions.SSLError | urllib3.exceptions.SSLError) for c in causes
-    ):
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
+        # any other trouble with TLS may come after the request has been read
         return Failure(REJECTED, f"the server cannot be trusted ({_words(error)})")
     never_connected = (
         urllib3.exceptions.NewConnectionError,
@@ -122,9 +133,14 @@ def _failure(error: Exception) -> Failure:
         return Failure(UNREACHABLE, f"no connection ({_words(causes[-1])})")
     if type(error).__name__ == "RequestTimeout" or isinstance(error, TimeoutError):
         return Failure(UNKNOWN, "no reply in time")
-    if isinstance(error, requests.exceptions.RequestException):
+    if type(error).__name__ == "ResourceBadResponseError":
+        return Failure(UNKNOWN, f"a reply that makes no sense ({_words(error)})", replied=True)
+    broken = (requests.exceptions.RequestException, urllib3.exceptions.HTTPError, OSError)
+    if isinstance(error, broken):
         return Failure(UNKNOWN, f"the connection broke ({_words(error)})")
-    return Failure(UNKNOWN, f"a reply that makes no sense ({_words(error)})")
+    if not isinstance(error, ValueError):  # a reply that cannot be read gives one
+        return Failure(OURS, f"{type(error).__name__}: {_words(error)}")
+    return Failure(UNKNOWN, f"a reply that makes no sense ({_words(error)})", replied=True)
 
 
 def _refusal(response: Any, error: Exception) -> Failure:

@@ -71,7 +71,8 @@ def _install() -> None:
 
 
 def _cleaned(record: logging.LogRecord) -> logging.LogRecord:
-    if _unknown and record.name.split(".")[0] in _CHATTY:
+    chatty = record.name.split(".")[0] in _CHATTY
+    if _unknown and chatty:
         _say(record, "(withheld while connecting: it may hold the token)")
         record.exc_info = record.exc_text = None
         return record
@@ -83,10 +84,12 @@ def _cleaned(record: logging.LogRecord) -> logging.LogRecord:
     clean = scrub(text)
     if clean != text:
         _say(record, clean)
-    if record.exc_info:
-        # handlers print exceptions with their causes: do it here, and keep the clean text only
-        record.exc_text = scrub(logging.Formatter().formatException(record.exc_info))
-        record.exc_info = None
+    if record.exc_info and _words:
+        # handlers print exceptions with their causes, or look into them: Ocean's are kept from
+        # them, and so is every one whose text holds a secret
+        shown = logging.Formatter().formatException(record.exc_info)
+        if chatty or scrub(shown) != shown:
+            record.exc_text, record.exc_info = scrub(shown), None
     return record
 
 

@@ -17,7 +17,7 @@ from qcompile.patience import BUSY, REJECTED, UNREACHABLE, Failure, Patience
 if TYPE_CHECKING:
     from qcompile.leap import Leap
 
-__all__ = ["cancel_parts", "ensure_sent"]
+__all__ = ["cancel_parts", "cancel_strays", "ensure_sent"]
 
 _log = logging.getLogger("qcompile")
 
@@ -38,26 +38,51 @@ def ensure_sent(job: Job, part: Part, line: Leap, *, first: bool) -> None:
     data = _data(job, part, line)
     began, changes = time.monotonic(), 0
     for pause in line.patience.pauses():
-        job.record(part, stage=SENT, sent=datetime.now(UTC).isoformat(), message="")
+        job.record(part, stage=SENT, sent=_now(), message="")
         found, failure = line.post(data, part.parameters, part.label)
         if found is not None:
-            _record_id(job, part, found)
+            _record_id(job, part, found if failure is None else _doubtful(part, found, line))
             return
         assert failure is not None
-        if failure.kind in (BUSY, UNREACHABLE, REJECTED):  # it is certainly not there
-            job.record(part, stage=READY, sent=None, message=failure.text)
+        if failure.kind in (BUSY, UNREACHABLE, REJECTED):  # this one is certainly not there
+            _take_back(job, part, failure)
         else:
+            # from now on, not from when it was sent: the request itself may have taken a minute
+            doubts = job.state(part).doubts + 1
+            job.record(part, sent=_now(), doubts=doubts, message=failure.text)
             _log.warning("warning: sending: %s; looking the job up by its label", failure.text)
-            if _adopted(job, part, line):
+            if _adopted(job, part, line, just_now=True):
                 return
+            if failure.replied:
+                raise LeapError(f"{failure.text}, and the job is not listed", failure.code)
         if failure.kind == REJECTED:
             changes += 1
             hopeless = failure.code in _NO_ACCESS or changes > _MOST_CHANGES
-            if hopeless or not _graph_changed(job, line):
+            if hopeless or not _changed(job, part, line, first):
                 raise LeapError(f"the server refused the problem: {failure.text}", failure.code)
             data = _data(job, part, line)
             began = time.monotonic()  # finding new chains is no waiting
         _pause_or_give_up(failure, pause, time.monotonic() - began, line.patience)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+def _take_back(job: Job, part: Part, failure: Failure) -> None:
+    """Note that a request was not carried out; an earlier one may have been all the same."""
+    if job.state(part).doubts:
+        job.record(part, message=failure.text)
+    else:
+        job.record(part, stage=READY, sent=None, message=failure.text)
+
+
+def _doubtful(part: Part, found: str, line: Leap) -> str:
+    """Settle which id is ours where the server answered for another label."""
+    listed = line.find(part.label)
+    name = listed[0] if listed else found
+    _log.warning("warning: the server answered for another label; taking problem %s", name)
+    return name
 
 
 def _pause_or_give_up(failure: Failure, pause: float, waited: float, patience: Patience) -> None:
@@ -69,29 +94,41 @@ def _pause_or_give_up(failure: Failure, pause: float, waited: float, patience: P
     time.sleep(pause)
 
 
-def _adopted(job: Job, part: Part, line: Leap) -> bool:
-    """Look for a part by its label; one that was just sent may take a while to be listed."""
+def _adopted(job: Job, part: Part, line: Leap, *, just_now: bool = False) -> bool:
+    """Look for a part by its label; one that was just sent may take a while to be listed.
+
+    `just_now` says that its request has ended; else it may still have been under way when the
+    process that made it died.
+    """
     pauses = line.patience.pauses()
+    under_way = 0.0 if just_now else line.patience.request
     # by the clock on the wall it may never end: that can be set back, or the note be unreadable
     since = _seconds_since(job.state(part).sent)
-    deadline = time.monotonic() + line.patience.grace - since
+    deadline = time.monotonic() + line.patience.grace + under_way - since
     while True:
         found = line.find(part.label)
         if found:
             _record_id(job, part, found[0])
-            if len(found) > 1:
-                _log.warning(
-                    "warning: %d problems carry the label of this job; keeping %s, cancelling the "
-                    "others",
-                    len(found),
-                    found[0],
-                )
-                line.cancel(found[1:])
+            cancel_strays(job, part, line)
             return True
         left = deadline - time.monotonic()
         if left <= 0:
             return False
         time.sleep(min(next(pauses), left))
+
+
+def cancel_strays(job: Job, part: Part, line: Leap) -> None:
+    """Where a part may be on the server more than once, keep the one that is known."""
+    state = job.state(part)
+    others = [name for name in line.find(part.label) if name != state.id]
+    if others:
+        _log.warning(
+            "warning: %d problems carry the label of this job; keeping %s, cancelling %s",
+            1 + len(others),
+            state.id,
+            ", ".join(others),
+        )
+        line.cancel(others)
 
 
 def _seconds_since(moment: str | None) -> float:
@@ -114,10 +151,13 @@ def _record_id(job: Job, part: Part, found: str) -> None:
         ) from None
 
 
-def _graph_changed(job: Job, line: Leap) -> bool:
-    """After a refusal: see whether the solver is no longer what the problem was written for."""
+def _changed(job: Job, part: Part, line: Leap, first: bool) -> bool:
+    """After a refusal: see whether the world is no longer what the problem was written for."""
     if job.solver_type != "qpu":
-        return False
+        # uploaded data are not kept for ever
+        stale = not first and job.state(part).data_id is not None
+        job.record(part, data_id=None)
+        return stale
     known = line.identity
     line.look_again()
     if line.identity == known:
@@ -187,6 +227,8 @@ def cancel_parts(job: Job, parts: list[Part], line: Leap) -> None:
         except LeapError as error:
             if error.code != 404:
                 raise
-            status = "CANCELLED"  # nobody knows it any more
+            # the account is the one it was sent from: it is too old to be kept
+            job.record(part, stage=CANCELLED, message=f"the server no longer knows {name}")
+            continue
         if status == "CANCELLED":
             job.record(part, stage=CANCELLED, message="cancelled on the server")

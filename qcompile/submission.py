@@ -9,6 +9,7 @@ anything is sent again: one job, one bill.
 from __future__ import annotations
 
 import logging
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ from qcompile.order import Wishes, place_order, refuse_twins
 from qcompile.patience import Patience
 from qcompile.progress import Bar
 from qcompile.samples import Samples
-from qcompile.sending import cancel_parts, ensure_sent
+from qcompile.sending import cancel_parts, cancel_strays, ensure_sent
 from qcompile.unembed import REPAIRS
 
 if TYPE_CHECKING:
@@ -97,13 +98,14 @@ def submit(
     """
     from qcompile.leap import connect
 
+    label = _plain_label(label)
     _check(label, timeout, repair)
     wishes = Wishes(reads, embedding, chain_strength, time_limit, dict(parameters or {}), seed)
     with connect(
         solver_type, solver=solver, profile=profile, region=region, patience=patience
     ) as line:
         order = place_order(line, problem, wishes, jobs)
-        if not again:
+        if not (again or dry_run):
             refuse_twins(order, jobs)
         cost = order.cost.to_dict()
         if dry_run or (confirm is not None and not confirm(order.cost)):
@@ -115,12 +117,15 @@ def submit(
             embedding=None if embedded is None else embedded.embedding,
             parts=order.parts,
             label=label,
+            fingerprint=line.fingerprint,
             solver_type=solver_type,
             solver=line.identity,
             endpoint=line.endpoint,
             repair=repair,
             chain_strength=None if embedded is None else embedded.chain_strength,
             source=str(problem.source.get("name", "")),
+            profile=profile or "",
+            region=region or "",
             cost=cost,
         )
         _log.info("job %s", job.id)
@@ -136,13 +141,15 @@ def resume(
     jobs: str | Path | None = None,
     wait: bool = True,
     timeout: float = 3600.0,
+    same_account: bool = False,
     patience: Patience | None = None,
     progress: Bar | None = None,
 ) -> Submission:
     """Go on with a job wherever it stopped: send what was not sent, fetch, decode.
 
     A part that may have been sent is looked up first. Nothing is fetched twice: a job whose
-    answers are on disk is decoded without the network.
+    answers are on disk is decoded without the network. `same_account` says that a new token
+    belongs to the account that the job was submitted from.
     """
     job = job if isinstance(job, Job) else load_job(job, jobs)
     _check(job.label, timeout, job.repair)
@@ -150,7 +157,7 @@ def resume(
         if all(state.stage in OVER for state in job.states):
             return Submission(job.cost, job, *decode_job(job))
         with _line_of(job, profile, region, patience) as line:
-            _check_place(job, line)
+            _check_place(job, line, same_account)
             return _go_on(job, line, wait, timeout, progress, first=False)
 
 
@@ -160,6 +167,7 @@ def cancel(
     profile: str | None = None,
     region: str | None = None,
     jobs: str | Path | None = None,
+    same_account: bool = False,
     patience: Patience | None = None,
 ) -> list[str]:
     """Cancel what has not run yet; gives how far each part has come then.
@@ -175,9 +183,14 @@ def cancel(
         left = [part for part in job.parts if job.state(part).stage not in OVER]
         if left:
             with _line_of(job, profile, region, patience) as line:
-                _check_place(job, line)
+                _check_place(job, line, same_account)
                 cancel_parts(job, left, line)
         return [state.stage for state in job.states]
+
+
+def _plain_label(label: str) -> str:
+    """Give a label as a server is likely to keep it: composed letters, single blanks."""
+    return " ".join(unicodedata.normalize("NFC", label).split())
 
 
 def _check(label: str, timeout: float, repair: str) -> None:
@@ -198,14 +211,19 @@ def _line_of(
     return connect(
         job.solver_type,
         solver=str(job.solver.get("name")),
-        profile=profile,
-        region=region,
+        profile=profile or job.profile or None,
+        region=region or job.region or None,
         patience=patience,
     )
 
 
-def _check_place(job: Job, line: Leap) -> None:
+def _check_place(job: Job, line: Leap, same_account: bool) -> None:
     """Ask nobody else about a job: elsewhere its label is not known, and it would be sent again."""
+    if not same_account and line.fingerprint(job.id) != job.account:
+        raise InputError(
+            f"job {job.id} was submitted with another token: choose --profile as then, or, if the "
+            "token of the same account was renewed, say --same-account"
+        )
     if line.endpoint != job.endpoint:
         raise InputError(
             f"job {job.id} was made for {job.endpoint}, and the configuration now points to "
@@ -216,12 +234,22 @@ def _check_place(job: Job, line: Leap) -> None:
 def _go_on(
     job: Job, line: Leap, wait: bool, timeout: float, progress: Bar | None, *, first: bool
 ) -> Submission:
-    for part in job.parts:
-        ensure_sent(job, part, line, first=first)
-    if not wait:
-        return Submission(job.cost, job)
-    collect(job, line, timeout, progress)
-    return Submission(job.cost, job, *decode_job(job))
+    trouble = None
+    try:
+        for part in job.parts:
+            ensure_sent(job, part, line, first=first)
+    except LeapError as error:
+        if not any(state.stage == WAITING for state in job.states):
+            raise
+        trouble = error  # what was sent is paid for: its answer comes first
+    if wait:
+        collect(job, line, timeout, progress)
+        for part, state in zip(job.parts, job.states, strict=True):
+            if state.doubts and state.id is not None:
+                cancel_strays(job, part, line)
+    if trouble is not None:
+        raise trouble
+    return Submission(job.cost, job, *(decode_job(job) if wait else ()))
 
 
 @contextmanager
@@ -253,8 +281,13 @@ def fate(job: Job) -> str:
     elif WAITING in stages:
         ids = ", ".join(str(state.id) for state in states if state.stage == WAITING)
         where = f"it is on the server as {ids}"
+    elif READY in stages and ANSWERED in stages:
+        where = (
+            f"{stages.count(ANSWERED)} of {len(stages)} parts are answered and the rest was not "
+            f"sent: give it up with qcompile cancel {job.name}, or try again"
+        )
     elif READY in stages:
-        where = "it was not sent" if ANSWERED not in stages else "some of it was not sent"
+        where = "it was not sent"
     else:
         where = "the answer is on disk"
-    return f"{where}; go on with: qcompile resume {job.id}"
+    return f"{where}; go on with: qcompile resume {job.name}"

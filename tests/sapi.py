@@ -35,6 +35,23 @@ Process = Callable[[], Reply]
 Fault = Callable[["Handler", Process], None]
 
 _VENDOR = "application/vnd.dwave."
+# The timing model that solvers publish, in microseconds.
+TIMING = {
+    "version": "1.0.0",
+    "typical_programming_time": 14000.0,
+    "reverse_annealing_with_reinit_prog_time_delta": 0.0,
+    "reverse_annealing_without_reinit_prog_time_delta": 0.0,
+    "default_programming_thermalization": 1000.0,
+    "default_annealing_time": 20.0,
+    "readout_time_model": "pwl_log_log",
+    "readout_time_model_parameters": [0.0, 3.0, 1.0, 2.0],
+    "qpu_delay_time_per_sample": 20.0,
+    "reverse_annealing_with_reinit_delay_time_delta": 0.0,
+    "reverse_annealing_without_reinit_delay_time_delta": 0.0,
+    "decorrelation_max_nominal_anneal_time": 2000.0,
+    "decorrelation_time_range": [500.0, 10000.0],
+    "default_readout_thermalization": 0.0,
+}
 
 
 class Sapi:
@@ -103,6 +120,7 @@ class Sapi:
             "category": "qpu",
             "supported_problem_types": ["ising", "qubo"],
             "num_reads_range": [1, 1000],
+            "problem_timing_data": TIMING,
         }
         mark = hashlib.sha256(json.dumps(properties["couplers"]).encode()).hexdigest()[:10]
         identity = {"name": name, "version": {"graph_id": mark}}

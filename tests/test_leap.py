@@ -8,7 +8,9 @@ import json
 import logging
 import os
 import pickle
+import shlex
 import shutil
+import ssl
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -46,7 +48,9 @@ from qcompile.nonlinear import check_nonlinear, to_nonlinear
 from tests import no_network, sapi
 from tests.sapi import TOKEN, Sapi
 
-QUICK = Patience(first=0.02, most=0.1, give_up=1.0, poll=0.02, hold=1, grace=0.3, answers=3)
+QUICK = Patience(
+    first=0.02, most=0.1, give_up=1.0, request=0.6, poll=0.02, hold=1, grace=0.3, answers=3
+)
 READS = 60
 
 
@@ -95,7 +99,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sapi]:
 @pytest.fixture
 def send(qubo: Qubo, chains: Embedding) -> Callable[..., Submission]:
     def submit(**options: Any) -> Submission:
-        given = {"reads": READS, "embedding": chains, "patience": QUICK, **options}
+        given = {"reads": READS, "embedding": chains, "patience": QUICK, "timeout": 3.0, **options}
         return qcompile.submit(qubo, **given)
 
     return submit
@@ -220,34 +224,15 @@ def test_reads_above_the_maximum_are_split(
     assert found.cost["problems"] == 3
 
 
-_TIMING = {
-    "version": "1.0.0",
-    "typical_programming_time": 14000.0,
-    "reverse_annealing_with_reinit_prog_time_delta": 0.0,
-    "reverse_annealing_without_reinit_prog_time_delta": 0.0,
-    "default_programming_thermalization": 1000.0,
-    "default_annealing_time": 20.0,
-    "readout_time_model": "pwl_log_log",
-    "readout_time_model_parameters": [0.0, 3.0, 1.0, 2.0],
-    "qpu_delay_time_per_sample": 20.0,
-    "reverse_annealing_with_reinit_delay_time_delta": 0.0,
-    "reverse_annealing_without_reinit_delay_time_delta": 0.0,
-    "decorrelation_max_nominal_anneal_time": 2000.0,
-    "decorrelation_time_range": [500.0, 10000.0],
-    "default_readout_thermalization": 0.0,
-}
-
-
-def _with_timing(server: Sapi, allowed: float) -> None:
+def _allow(server: Sapi, allowed: float) -> None:
     properties = server.solvers["Mock_Advantage"]["properties"]
-    properties["problem_timing_data"] = _TIMING
     properties["problem_run_duration_range"] = [0.0, allowed]
 
 
 def test_the_cost_is_the_timing_model_by_hand(
     server: Sapi, send: Callable[..., Submission], chains: Embedding
 ) -> None:
-    _with_timing(server, 1e6)
+    _allow(server, 1e6)
     found = send(dry_run=True, parameters={"annealing_time": 50.0}, reads=100)
     readout = 10 ** (1 + np.log10(chains.qubits) / 3)
     expected = (14000 + 1000 + 100 * (50 + readout + 20)) / 1e6
@@ -257,13 +242,13 @@ def test_the_cost_is_the_timing_model_by_hand(
 
 
 def test_reads_are_split_by_time_too(server: Sapi, send: Callable[..., Submission]) -> None:
-    _with_timing(server, 25_000.0)
+    _allow(server, 25_000.0)
     found = send(dry_run=True, reads=600)
     assert found.cost["problems"] > 1
     each = -(-600 // found.cost["problems"])
     one = send(dry_run=True, reads=each).cost
     assert one["problems"] == 1 and one["seconds_billed"] <= 0.025
-    _with_timing(server, 15_010.0)
+    _allow(server, 15_010.0)
     with pytest.raises(InputError, match="one read takes"):
         send(dry_run=True)
 
@@ -271,7 +256,7 @@ def test_reads_are_split_by_time_too(server: Sapi, send: Callable[..., Submissio
 def test_cost_at_the_very_limit(
     server: Sapi, send: Callable[..., Submission], chains: Embedding
 ) -> None:
-    _with_timing(server, 25_000.0)
+    _allow(server, 25_000.0)
     read = 40 + 10 ** (1 + np.log10(chains.qubits) / 3)
     most = int(10_000 // read)
     assert send(dry_run=True, reads=most).cost["problems"] == 1
@@ -282,6 +267,7 @@ def test_cost_at_the_very_limit(
 
 def test_limits_without_a_timing_model(server: Sapi, send: Callable[..., Submission]) -> None:
     properties = server.solvers["Mock_Advantage"]["properties"]
+    del properties["problem_timing_data"]
     properties["problem_run_duration_range"] = [0.0, 10_000.0]
     properties["default_programming_thermalization"] = 0.0
     cost = send(dry_run=True, reads=20, parameters={"annealing_time": 1000.0}).cost
@@ -461,13 +447,8 @@ GOT_OVER: dict[str, tuple[str, list[sapi.Fault]]] = {
 
 @pytest.mark.parametrize("case", GOT_OVER)
 def test_faults_are_got_over(
-    server: Sapi,
-    send: Callable[..., Submission],
-    best: float,
-    monkeypatch: pytest.MonkeyPatch,
-    case: str,
+    server: Sapi, send: Callable[..., Submission], best: float, case: str
 ) -> None:
-    monkeypatch.setattr(leap, "_TIMEOUT", (0.5, 0.5))
     where, faults = GOT_OVER[case]
     server.fail(where, *faults)
     _check_result(send(), best)
@@ -547,8 +528,8 @@ def test_polls_that_never_say_anything(
 
 
 def test_downloads_have_a_limit(server: Sapi, qubo: Qubo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leap, "_LARGEST_ANSWER", 10)
-    with pytest.raises(LeapError, match="more than 10 bytes"):
+    monkeypatch.setattr(leap, "_LARGEST_ANSWER", 400)
+    with pytest.raises(LeapError, match="more than 400 bytes"):
         qcompile.submit(qubo, solver_type="nl", patience=QUICK)
 
 
@@ -559,7 +540,11 @@ def test_pauses_grow() -> None:
 def test_what_failures_mean() -> None:
     import requests
 
-    assert patience._failure(requests.exceptions.SSLError("x")).kind == patience.REJECTED
+    # only a bad certificate is certain: other trouble may come after the request was read
+    assert patience._failure(requests.exceptions.SSLError("x")).kind == patience.UNKNOWN
+    bad = requests.exceptions.SSLError(ssl.SSLCertVerificationError("expired"))
+    assert patience._failure(bad).kind == patience.REJECTED
+    assert patience._failure(TypeError("x")).kind == patience.OURS
     assert patience._words(ValueError("a\x1b[2Jb\nc")) == "a?[2Jb c"
 
 
@@ -621,6 +606,179 @@ def test_no_access(server: Sapi, send: Callable[..., Submission], best: float) -
     assert not server.problems
     _check_result(qcompile.resume(_only_job().id, patience=QUICK), best)
     assert len(server.problems) == 1
+
+
+def test_a_slow_server_is_not_paid_twice(
+    server: Sapi, send: Callable[..., Submission], best: float
+) -> None:
+    """It says nothing within the time of a request, and lists the job only after that."""
+
+    def slow(handler: sapi.Handler, process: sapi.Process) -> None:
+        time.sleep(QUICK.request + 0.15)
+        process()
+        handler.cut_off()
+
+    server.fail("post", slow)
+    _check_result(send(), best)
+    assert len(server.problems) == 1 and server.count("post") == 1
+
+
+def test_strays_are_found_and_cancelled(
+    server: Sapi, send: Callable[..., Submission], best: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Listed after the grace period only: sent twice, but not paid twice."""
+    server.pending_polls = 2
+    server.fail("post", sapi.reset_after)
+    server.fail("list", sapi.changed(lambda _: []), times=8)
+    found = send(patience=replace(QUICK, grace=0.1, most=0.02))
+    server.faults.clear()
+    assert found.job is not None
+    assert len(server.problems) == 2
+    qcompile.resume(found.job, patience=QUICK)
+    statuses = sorted(problem["status"] for problem in server.problems.values())
+    assert statuses == ["CANCELLED", "COMPLETED"] or "carry the label" not in caplog.text
+
+
+def test_a_refusal_does_not_undo_an_earlier_doubt(
+    server: Sapi, send: Callable[..., Submission]
+) -> None:
+    server.pending_polls = 10**6
+    server.fail("post", sapi.reset_after, sapi.status(401))
+    server.fail("list", sapi.changed(lambda _: []), times=12)
+    with pytest.raises(LeapError, match="may be on the server"):
+        send(patience=replace(QUICK, grace=0.1, most=0.02))
+    server.faults.clear()
+    assert _only_job().stage == "sent"
+    assert qcompile.cancel(_only_job(), patience=QUICK) == ["cancelled"]
+    assert [p["status"] for p in server.problems.values()] == ["CANCELLED"]
+
+
+def test_a_server_that_changes_labels(
+    server: Sapi, send: Callable[..., Submission], best: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    def shorter(handler: sapi.Handler, process: sapi.Process) -> None:
+        code, kind, content = process()
+        number = content[0]["id"]
+        server.problems[number]["label"] = "something shorter"
+        handler.reply((code, kind, [server.status(number)]))
+
+    server.fail("post", shorter)
+    _check_result(send(), best)
+    assert len(server.problems) == 1 and "another label" in caplog.text
+
+
+def test_a_reply_that_cannot_be_read_is_not_followed_by_another_request(
+    server: Sapi, send: Callable[..., Submission]
+) -> None:
+    server.fail("post", lambda handler, _: handler.answer(200, "text/html", b"<html>hello"))
+    with pytest.raises(LeapError, match=r"not listed.*may be on the server"):
+        send()
+    assert server.count("post") == 1
+
+
+def test_answers_that_were_paid_for_come_first(
+    server: Sapi, send: Callable[..., Submission]
+) -> None:
+    """The second of three parts is refused: the first is fetched, and the rest can be given up."""
+    server.solvers["Mock_Advantage"]["properties"]["num_reads_range"] = [1, 20]
+    server.fail("post", lambda handler, process: handler.reply(process()))
+    server.fail("post", sapi.status(400, "quota exceeded"))
+    with pytest.raises(LeapError, match=r"quota exceeded; 1 of 3 parts are answered.*cancel"):
+        send(reads=60)
+    assert qcompile.cancel(_only_job()) == ["answered", "cancelled", "cancelled"]
+    found = qcompile.resume(_only_job())
+    assert found.samples is not None and found.samples.occurrences.sum() == 20
+
+
+@pytest.mark.parametrize("kind", ["hybrid", "nl"])
+def test_uploads_that_are_gone_are_repeated(server: Sapi, qubo: Qubo, kind: str) -> None:
+    server.fail("post", sapi.status(401))
+    with pytest.raises(LeapError):
+        qcompile.submit(qubo, solver_type=kind, patience=QUICK)
+    server.fail("post", sapi.status(404, "problem data does not exist"))
+    found = qcompile.resume(_only_job(), patience=QUICK)
+    assert found.samples is not None and len(server.problems) == 1
+
+
+def test_raw_answers_and_the_best_rows_only(
+    server: Sapi, send: Callable[..., Submission], best: float
+) -> None:
+    def raw(answer: dict[str, Any]) -> None:
+        """As many rows as reads, and no numbers of occurrences."""
+        counts = np.frombuffer(base64.b64decode(answer.pop("num_occurrences")), dtype="<i4")
+        energies = np.frombuffer(base64.b64decode(answer["energies"]))
+        packed = base64.b64decode(answer["solutions"])
+        rows = np.frombuffer(packed, np.uint8).reshape(len(counts), -1)
+        answer["energies"] = base64.b64encode(np.repeat(energies, counts).tobytes()).decode()
+        repeated = np.repeat(rows, counts, axis=0).tobytes()
+        answer["solutions"] = base64.b64encode(repeated).decode()
+
+    server.fail("answer", _damaged(raw))
+    found = send(parameters={"answer_mode": "raw"})
+    _check_result(found, best)
+    assert server.count("answer") == 1
+    server.solvers["Mock_Advantage"]["properties"]["parameters"]["max_answers"] = ""
+    server.fail("answer", _damaged(_lost_row_and_solution))
+    found = send(parameters={"max_answers": 3})
+    assert found.samples is not None and found.samples.occurrences.sum() < READS
+
+
+def _lost_row_and_solution(answer: dict[str, Any]) -> None:
+    _lost_row(answer)
+    rows = len(base64.b64decode(answer["energies"])) // 8
+    packed = base64.b64decode(answer["solutions"])
+    answer["solutions"] = base64.b64encode(packed[: rows * (len(packed) // (rows + 1))]).decode()
+
+
+def test_a_reply_that_drips(server: Sapi, send: Callable[..., Submission], best: float) -> None:
+    """A byte now and then is no reply: every request has a time of its own."""
+
+    def drip(handler: sapi.Handler, process: sapi.Process) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "application/vnd.dwave.sapi.problems+json; version=3.0")
+        handler.send_header("Content-Length", "1000000")
+        handler.end_headers()
+        while True:  # until the client hangs up
+            handler.wfile.write(b" ")
+            time.sleep(0.05)
+
+    server.fail("poll", drip)
+    _check_result(send(), best)
+    assert server.count("poll") == 2
+
+
+def test_local_mistakes_are_not_blamed_on_the_server(
+    server: Sapi, send: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DWAVE_API_SOLVER", '{"order_by": 5, "qpu": true}')
+    with pytest.raises((InputError, LeapError), match=r"order_by|TypeError"):
+        send()
+
+
+def test_too_many_problems_for_a_job(server: Sapi, send: Callable[..., Submission]) -> None:
+    server.solvers["Mock_Advantage"]["properties"]["num_reads_range"] = [1, 1]
+    with pytest.raises(InputError, match="at most --num-reads 1000"):
+        send(reads=1001)
+    assert not server.problems
+    assert send(reads=10**3, dry_run=True).cost["problems"] == 1000
+
+
+def test_many_problems_are_polled_in_pieces(
+    server: Sapi, send: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leap, "_MOST_POLLED", 2)
+    server.solvers["Mock_Advantage"]["properties"]["num_reads_range"] = [1, 12]
+    found = send(reads=60)
+    assert found.samples is not None and found.samples.occurrences.sum() == 60
+    assert server.count("poll") == 3
+
+
+@pytest.mark.parametrize("time_", [-5.0, float("nan"), 1e9])
+def test_annealing_times_that_make_no_sense(
+    server: Sapi, send: Callable[..., Submission], time_: float
+) -> None:
+    with pytest.raises(InputError, match=r"annealing time|not a number|cannot be sent"):
+        send(dry_run=True, parameters={"annealing_time": time_})
 
 
 def test_a_refused_problem_is_not_repeated(server: Sapi, send: Callable[..., Submission]) -> None:
@@ -874,7 +1032,7 @@ def test_a_job_is_worked_on_alone_from_the_start(
     def meddling(self: Any, *given: Any) -> Any:
         for work in (qcompile.resume, qcompile.cancel):
             with pytest.raises(LeapError, match="another qcompile"):
-                work(_only_job(), patience=QUICK)  # type: ignore[operator]
+                work(_only_job(), patience=QUICK)
         return post(self, *given)
 
     monkeypatch.setattr(leap.Leap, "post", meddling)
@@ -910,10 +1068,76 @@ def test_cancelled_parts_are_never_sent(server: Sapi, send: Callable[..., Submis
         send(reads=60)
     assert _only_job().stage == "ready"  # that of the part that is furthest behind
     next(iter(server.problems.values()))["status"] = "COMPLETED"
-    assert qcompile.cancel(_only_job(), patience=QUICK) == ["waiting", "cancelled"]
+    assert qcompile.cancel(_only_job(), patience=QUICK) == ["answered", "cancelled"]
     found = qcompile.resume(_only_job(), patience=QUICK)
     assert found.samples is not None and found.samples.occurrences.sum() == 30
     assert len(server.problems) == 1
+
+
+def test_another_account_is_not_asked(
+    server: Sapi, send: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch, best: float
+) -> None:
+    """All accounts of a region share an address; another one does not see the job."""
+    server.pending_polls = 1
+    sent = send(wait=False)
+    assert sent.job is not None
+    monkeypatch.setenv("DWAVE_API_TOKEN", "DEV-another-account-0123456789")
+    for work in (qcompile.resume, qcompile.cancel):
+        with pytest.raises(InputError, match="another token"):
+            work(sent.job, patience=QUICK)
+    assert [p["status"] for p in server.problems.values()] == ["PENDING"]
+    text = (sent.job.folder / "job.json").read_text()
+    assert TOKEN not in text and sent.job.account in text
+    # a token that was renewed
+    monkeypatch.setattr(sapi, "TOKEN", "DEV-another-account-0123456789")
+    _check_result(qcompile.resume(sent.job, patience=QUICK, same_account=True), best)
+
+
+def test_the_profile_is_remembered(
+    server: Sapi,
+    send: Callable[..., Submission],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    best: float,
+) -> None:
+    config = tmp_path / "dwave.conf"
+    config.write_text(f"[first]\ntoken = DEV-of-somebody-else\n\n[mine]\ntoken = {TOKEN}\n")
+    monkeypatch.setenv("DWAVE_CONFIG_FILE", str(config))
+    monkeypatch.delenv("DWAVE_API_TOKEN")
+    sent = send(profile="mine", wait=False)
+    assert sent.job is not None
+    _check_result(qcompile.resume(sent.job.id, patience=QUICK), best)
+
+
+def test_labels_of_others_are_not_touched(server: Sapi, send: Callable[..., Submission]) -> None:
+    """A job folder from elsewhere must not adopt, or cancel, work that is not its own."""
+    sent = send(wait=False)
+    assert sent.job is not None
+    path = sent.job.folder / "job.json"
+    content = json.loads(path.read_text())
+    content["parts"][0]["label"] = "production"
+    path.write_text(json.dumps(content))
+    with pytest.raises(FormatError, match="not a part of this job"):
+        qcompile.resume(sent.job.id, patience=QUICK)
+
+
+def test_the_way_on_works_from_another_folder(
+    server: Sapi, send: Callable[..., Submission], tmp_path: Path, best: float
+) -> None:
+    server.fail("post", sapi.status(401))
+    with pytest.raises(LeapError, match=r"go on with: qcompile resume (.*)$") as caught:
+        send(jobs=tmp_path / "else where")
+    name = shlex.split(str(caught.value).split("qcompile resume ")[-1])[0]
+    _check_result(qcompile.resume(name, patience=QUICK), best)
+
+
+def test_a_folder_that_cannot_be_locked(server: Sapi, send: Callable[..., Submission]) -> None:
+    sent = send()
+    assert sent.job is not None
+    (sent.job.folder / "lock").unlink()
+    (sent.job.folder / "lock").mkdir()
+    with pytest.raises(InputError, match="cannot be written"):
+        qcompile.resume(sent.job)
 
 
 def test_cancel_asks_nobody_else(
@@ -1029,7 +1253,7 @@ def test_what_has_run_is_not_cancelled(
 # --- job folders ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["job.json", "part-1.json", "problem.npz", "embedding.json"])
+@pytest.mark.parametrize("name", ["job.json", "problem.npz", "embedding.json"])
 def test_damaged_folders_are_told(server: Sapi, send: Callable[..., Submission], name: str) -> None:
     server.pending_polls = 10**6
     sent = send(wait=False)
@@ -1052,20 +1276,37 @@ def test_a_changed_problem_is_not_used(
         qcompile.resume(sent.job, patience=QUICK)
 
 
-def test_hostile_states_are_refused(server: Sapi, send: Callable[..., Submission]) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"embedding": "../../../etc/passwd"},
+        {"stage": "unheard of"},
+        {"id": 7},
+        {"id": "../../x"},
+        {"version": 99},
+        None,
+    ],
+)
+def test_a_damaged_record_of_a_part_is_no_end(
+    server: Sapi,
+    send: Callable[..., Submission],
+    best: float,
+    caplog: pytest.LogCaptureFixture,
+    change: dict[str, Any] | None,
+) -> None:
+    """The part may have been sent: it is looked up by its label."""
     sent = send(wait=False)
     assert sent.job is not None
     path = sent.job.folder / "part-1.json"
     good = json.loads(path.read_text())
-    for change in (
-        {"embedding": "../../../etc/passwd"},
-        {"stage": "unheard of"},
-        {"id": 7},
-        {"version": 99},
-    ):
-        path.write_text(json.dumps({**good, **change}))
-        with pytest.raises((FormatError, LeapError), match=r"part-1\.json"):
-            qcompile.resume(sent.job.id, patience=QUICK)
+    path.write_text("" if change is None else json.dumps({**good, **change}))
+    assert _only_job().stage == "sent"  # it may have been
+    send(reads=READS + 1, wait=False)  # and does not hinder others
+    _check_result(qcompile.resume(sent.job.id, patience=QUICK), best)
+    assert len(server.problems) == 2 and "part-1.json" in caplog.text
+
+
+def test_jobs_that_are_none(server: Sapi) -> None:
     for name in ("../x", "*", "", "no-such"):
         with pytest.raises(InputError):
             load_job(name)
@@ -1240,6 +1481,20 @@ def test_log_records_are_cleaned(everything: _Everything) -> None:
     assert TOKEN not in text and "not known yet" not in text
 
 
+def test_exceptions_of_others_are_left_alone() -> None:
+    """Handlers of the application may look into them."""
+    records: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = records.append  # type: ignore[method-assign, assignment]
+    log = logging.getLogger("somebody.else")
+    log.addHandler(handler)
+    secrecy.keep_secret(TOKEN)
+    _complain(log, "nothing secret")
+    _complain(log, TOKEN)
+    log.removeHandler(handler)
+    assert records[0].exc_info is not None and records[1].exc_info is None
+
+
 def _complain(log: logging.Logger, text: str) -> None:
     try:
         raise ValueError(text)
@@ -1322,7 +1577,7 @@ def test_wishes_are_checked(server: Sapi, send: Callable[..., Submission], qubo:
     for options, text in (
         ({"reads": 0}, "0 reads"),
         ({"label": ""}, "label"),
-        ({"label": "a\nb"}, "label"),
+        ({"label": "a\x00b"}, "label"),
         ({"timeout": 0.0}, "timeout"),
         ({"repair": "pray"}, "repair"),
         ({"parameters": {"colour": 1}}, "has no parameter 'colour'"),
