@@ -101,7 +101,7 @@ def _adopted(job: Job, part: Part, line: Leap, *, just_now: bool = False) -> boo
     process that made it died.
     """
     pauses = line.patience.pauses()
-    under_way = 0.0 if just_now else line.patience.request
+    under_way = 0.0 if just_now else min(line.patience.request, line.patience.grace)
     # by the clock on the wall it may never end: that can be set back, or the note be unreadable
     since = _seconds_since(job.state(part).sent)
     deadline = time.monotonic() + line.patience.grace + under_way - since
@@ -114,6 +114,7 @@ def _adopted(job: Job, part: Part, line: Leap, *, just_now: bool = False) -> boo
         left = deadline - time.monotonic()
         if left <= 0:
             return False
+        _log.info("the job is not listed yet; looking for it for another %.0f s", left)
         time.sleep(min(next(pauses), left))
 
 

@@ -6,7 +6,7 @@ import argparse
 import time
 from importlib import import_module
 
-PARTS = ("tables", "figure1", "figure2", "figure3", "figure4", "appendix", "beyond")
+PARTS = ("tables", "figure1", "figure2", "figure3", "figure4", "appendix", "beyond", "report")
 
 
 def main() -> None:

@@ -26,10 +26,11 @@ from .sets import FOLDS, NOISES, SETS, cut, load
 __all__ = ["run"]
 
 # Screening takes at most so many rows; the last stage at most so many.
-_SCREEN_ROWS = {"covertype": 20_000, "adult9": 10_000}
-_MOST_ROWS = {"covertype": 120_000}
-_SCREEN, _FINAL = (2, 60), (4, 150)
-_BY_NOISE, _FINALISTS = 8, 3
+_SCREEN_ROWS = {"covertype": 15_000, "adult9": 8_000}
+_MOST_ROWS = {"covertype": 80_000}
+_SCREEN = (2, 50)
+_FINAL = {"covertype": (2, 300), "web8": (4, 150), "mushrooms": (4, 150), "adult9": (3, 120)}
+_BY_NOISE, _FINALISTS = 8, 2
 
 
 class Bench:
@@ -86,7 +87,7 @@ def _one(
     """Give a row for each noise: errors over the folds, and the setting that was chosen."""
     began = bench.seconds
     screen = Effort(*_SCREEN, _SCREEN_ROWS.get(name))
-    final = Effort(*_FINAL, _MOST_ROWS.get(name))
+    final = Effort(*_FINAL.get(name, (8, 150)), _MOST_ROWS.get(name))
     settings: list[Setting] = []
     for noise in (noises[0], noises[-1]):
         best = _ranked(bench, data, name, method, method.settings, noise, (0,), screen)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qcompile import Dataset, Encoding, Loss, anneal_examples, fit_loss, moments_of
+from qcompile import Dataset, Encoding, Loss, Moments, anneal_examples, fit_loss, moments_of
 from qcompile.classifier import wrong_answers
 from qcompile.other_losses import QLoss, ZeroOneLoss
 
@@ -98,9 +99,15 @@ def _q_loss(cut: Cut, setting: Setting, effort: Effort) -> NDArray[np.float64]:
     return _anneal(cut, loss, zeta, int(setting["bits"]), effort)
 
 
+@lru_cache(maxsize=12)
+def _moments(data: Dataset) -> Moments:
+    """All settings share the moments of a cut."""
+    return moments_of(data, order=3)
+
+
 def _cubic(cut: Cut, setting: Setting, effort: Effort) -> NDArray[np.float64]:
     """Cubic loss, fitted to the risk; `range` is a share of the range that is always safe."""
-    moments = moments_of(cut.train, order=3)
+    moments = _moments(cut.train)
     safe = float(np.sqrt(3.0 / cut.train.features))
     loss = fit_loss(moments, order=3, range_=setting["range"] * safe)
     return _anneal(cut, loss, loss.zeta, int(setting["bits"]), effort)
@@ -161,7 +168,7 @@ def _rows(data: Dataset) -> Any:
     return sp.csr_matrix((x.data, x.indices.astype(np.int32), x.indptr.astype(np.int32)), x.shape)
 
 
-_BITS = (1.0, 2.0, 3.0, 5.0)
+_BITS = (1.0, 2.0, 3.0, 6.0)
 _RIDGES = tuple(value for value in GRID if value < 1)
 METHODS = {
     method.name: method
@@ -172,7 +179,7 @@ METHODS = {
         Method("smooth hinge", _settings(**{"lambda": _RIDGES}), _smooth_hinge, False),
         Method(
             "q-loss",
-            _settings(bits=(1.0, 3.0, 5.0), range=(1.0, 4.0), q=(-0.1, -1.0), charge=(0.0, 0.01)),
+            _settings(bits=(1.0, 3.0, 6.0), range=(1.0, 4.0), q=(-0.1, -1.0), charge=(0.0, 0.01)),
             _q_loss,
             True,
         ),
@@ -181,12 +188,12 @@ METHODS = {
             "sixth-order",
             _settings(
                 bits=_BITS,
-                range=(0.02, 0.1, 0.4, 0.8, 1.6, 3.2, 8.0),
-                charge=(0.0, 0.01, 0.1),
+                range=(0.02, 0.1, 0.4, 0.8, 1.2, 1.6, 2.0, 4.0, 8.0),
+                charge=(0.0, 0.003, 0.03),
             ),
             _sixth,
             True,
         ),
-        Method("cubic", _settings(bits=(1.0, 2.0, 4.0), range=(0.3, 1.0, 2.0)), _cubic, True),
+        Method("cubic", _settings(bits=(1.0, 2.0, 4.0), range=(0.3, 1.0, 2.0, 4.0)), _cubic, True),
     )
 }

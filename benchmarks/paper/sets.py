@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,7 @@ def _order(rows: int, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng(seed).permutation(rows)
 
 
+@lru_cache(maxsize=12)
 def cut(data: Dataset, noise: int, fold: int, *, rows: int | None = None, seed: int = 0) -> Cut:
     """Set 30% aside for validation, take a tenth of the rest for the test, flip training labels.
 
