@@ -337,11 +337,7 @@ def anneal_margins(
         for t in range(starts[a], starts[a + 1]):
             margin[rows[t]] += level[a] * step * entries[t]
     cost = np.empty(examples)
-    energy = 0.0
-    for r in range(examples):
-        cost[r] = _loss(margin[r], kind, coefficients)
-        energy += cost[r]
-    energy /= examples
+    energy = _risk(margin, kind, coefficients, cost)
     for a in range(size):
         energy += ridge / 2.0 * (level[a] * step) ** 2 + (charge if level[a] else 0.0)
     offer(pool, energy, mark, level)
@@ -372,6 +368,21 @@ def anneal_margins(
                     cost[r] = _loss(margin[r], kind, coefficients)
                 limit = _note(pool, energy, mark, level, limit)
         beta *= growth
+
+
+@jit
+def _risk(
+    margin: NDArray[np.float64],
+    kind: int,
+    coefficients: NDArray[np.float64],
+    cost: NDArray[np.float64],
+) -> float:
+    """Fill in what each example costs; gives the mean."""
+    total = 0.0
+    for r in range(len(margin)):
+        cost[r] = _loss(margin[r], kind, coefficients)
+        total += cost[r]
+    return total / len(margin)
 
 
 @jit
