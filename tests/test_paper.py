@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmarks.paper import figure2, sets
 from benchmarks.paper.methods import GRID, METHODS, Effort
-from qcompile import Encoding, InputError, Loss, anneal_examples, from_arrays
+from qcompile import (
+    Encoding,
+    InputError,
+    Loss,
+    Moments,
+    anneal_examples,
+    discretize,
+    fit_loss,
+    from_arrays,
+    moments_of,
+)
 from qcompile.other_losses import QLoss, ZeroOneLoss
 
 
@@ -91,7 +102,7 @@ def test_risks_of_all_classifiers() -> None:
     labels = np.where(rng.normal(size=(40, 2)) > 0, 1.0, -1.0)
     states = (np.arange(64)[:, None] >> np.arange(6) & 1).astype(np.int8)
     weights = Encoding(3, 2, 2.0).decode(states)
-    found = figure2._risks(weights, x, labels, states)
+    found = figure2._risks(weights, x, labels)
     ridge = np.sum(weights**2, axis=1) / (2 * len(x))
     for n in range(2):
         margins = (weights @ x.T) * labels[:, n]
@@ -103,8 +114,15 @@ def test_risks_of_all_classifiers() -> None:
             "logistic": np.mean(np.log1p(np.exp(-margins)), axis=1),
             "hinge": np.mean(np.maximum(0, 1 - margins), axis=1),
         }
+        pubo = discretize(*_cubic_of(x, labels[:, n]), bits=2)
+        np.testing.assert_allclose(found["cubic"][:, n], pubo.energies(states), rtol=1e-9)
         for loss, values in expected.items():
             np.testing.assert_allclose(found[loss][:, n], values + ridge, rtol=1e-5, atol=1e-6)
+
+
+def _cubic_of(x: Any, y: Any) -> tuple[Moments, Loss]:
+    moments = moments_of(from_arrays(x, y), order=3)
+    return moments, fit_loss(moments, prior_std=1.0, range_=2.0)
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -8,24 +8,24 @@ products, and a linear part; hinge into a part without labels and an odd one.
 
 from __future__ import annotations
 
+import math
+from itertools import combinations_with_replacement
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from qcompile import Dataset, Encoding, discretize, fit_loss, from_arrays, moments_of
-from qcompile.jit import jit
+from qcompile.weight_space import weight_cubic
 
 from . import common
-from .sets import noisy
 
 __all__ = ["run"]
 
 LOSSES = ("0-1", "cubic", "square", "logistic", "hinge")
 _NOISES = tuple(range(0, 50, 5))
-_BLOCK = 2048
 _LOWEST = 50
-_PRODUCTS = 16  # factors 1 + e^-γ whose product stays finite: e^(16 · 40) would not, ours do
 Floats = NDArray[np.float64]
 
 
@@ -55,11 +55,14 @@ def _one(features: int, examples: int, seed: int) -> Floats:
     x = rng.uniform(-1, 1, size=(examples, features))
     test = rng.uniform(-1, 1, size=(examples, features))
     clean = np.where(x @ truth >= 0, 1.0, -1.0)
-    labels = np.stack([noisy(clean, noise, seed=seed) for noise in _NOISES], axis=1)
+    # the same labels are flipped first at every noise: few examples differ from level to level
+    rank = np.argsort(rng.permutation(examples))
+    flips = [rank < -(-noise * examples // 100) for noise in _NOISES]
+    labels = np.stack([np.where(flip, -clean, clean) for flip in flips], axis=1)
     encoding = Encoding(features, 2, 2.0)
     states = np.arange(1 << (2 * features))[:, None] >> np.arange(2 * features) & 1
     weights = encoding.decode(states.astype(np.int8))
-    risks = _risks(weights, x, labels, states.astype(np.int8))
+    risks = _risks(weights, x, labels)
     results = np.zeros((len(_NOISES), len(LOSSES), 4))
     for n in range(len(_NOISES)):
         minimum = int(np.argmin(risks["0-1"][:, n]))
@@ -73,71 +76,146 @@ def _one(features: int, examples: int, seed: int) -> Floats:
     return results
 
 
-def _risks(
-    weights: Floats, x: Floats, labels: Floats, states: NDArray[np.int8]
-) -> dict[str, Floats]:
+def _risks(weights: Floats, x: Floats, labels: Floats) -> dict[str, Floats]:
     """Give the regularised risk of every classifier under every loss and noise."""
     count, noises = len(weights), labels.shape[1]
     m = len(x)
     # the prior of the weights is normal with deviation 1: λ = 1/m
     ridge = (np.sum(weights**2, axis=1) / (2 * m))[:, None]
     risks = {loss: np.zeros((count, noises)) for loss in LOSSES}
-    rows, signs = x.T.astype(np.float32), labels.astype(np.float32)
-    wrong = (labels < 0).astype(np.float32)
-    for start in range(0, count, _BLOCK):
-        part = slice(start, start + _BLOCK)
-        margins = weights[part].astype(np.float32) @ rows
-        agreement = np.where(margins > 0, np.float32(1), np.float32(-1)) @ signs
-        risks["0-1"][part] = (1 - agreement / m) / 2
-        hinge = np.maximum(np.float32(0), 1 - margins)
-        other = np.maximum(np.float32(0), 1 + margins) - hinge
-        risks["hinge"][part] = hinge.mean(axis=1, dtype=np.float64)[:, None] + other @ wrong / m
-    softplus = logistic_sums(np.exp(-weights @ x.T)) if count <= 4096 else _softplus(weights, x)
-    means = x.T @ labels / m
-    negative = x.T @ wrong / m
-    gram = x.T @ x / m
-    risks["logistic"] += (softplus / m)[:, None] + weights @ negative
+    wrong = (labels < 0).astype(np.float64)
+    grid = _Grid(weights)
+    # examples with the same labels at every noise are added up before the labels are known
+    patterns, group = np.unique(labels, axis=0, return_inverse=True)
+    order = np.argsort(group.ravel(), kind="stable")
+    edges = np.searchsorted(group.ravel()[order], np.arange(len(patterns) + 1))
+    tables = grid.margins(x[order])
+    signs, clipped, below = (grid.spread(sums) for sums in group_sums(*tables, edges))
+    risks["0-1"] += (1 - signs @ patterns / m) / 2
+    # max(0, 1 - γ) = 1 - min(γ, 1); where the label is wrong, γ + clip(γ, -1, 1) is added
+    risks["hinge"] += 1 - below / m + clipped @ (patterns < 0) / m
+    means, negative, gram = x.T @ labels / m, x.T @ wrong / m, x.T @ x / m
+    risks["hinge"] += weights @ negative
+    tables = grid.margins(x)
+    softplus = grid.spread(logistic_sums(*(_padded(np.exp(-t.astype(np.float64))) for t in tables)))
+    risks["logistic"] += softplus / m + weights @ negative
     spread = np.einsum("ra,ab,rb->r", weights, gram, weights, optimize=True)
     risks["square"] += 1 - 2 * weights @ means + spread[:, None]
-    for n in range(noises):
-        risks["cubic"][:, n] = _cubic(from_arrays(x, labels[:, n]), states)
+    risks["cubic"] += _monomials(weights) @ np.stack(
+        [_cubic(from_arrays(x, labels[:, n])) for n in range(noises)], axis=1
+    )
     for loss in LOSSES:
         if loss != "cubic":  # its objective has the regulariser already
             risks[loss] += ridge
     return risks
 
 
-def _cubic(data: Dataset, states: NDArray[np.int8]) -> Floats:
+def _monomials(weights: Floats) -> Floats:
+    """Give all products of up to three weights; they are the same for every data set."""
+    if _kept and _kept[0].shape == weights.shape and np.array_equal(_kept[0], weights):
+        return _kept[1]
+    columns = [np.ones(len(weights))]
+    for degree in (1, 2, 3):
+        for chosen in combinations_with_replacement(range(weights.shape[1]), degree):
+            columns.append(np.prod(weights[:, chosen], axis=1))
+    _kept[:] = [weights, np.stack(columns, axis=1)]
+    return _kept[1]
+
+
+_kept: list[Floats] = []
+
+
+def _cubic(data: Dataset) -> Floats:
+    """Give the coefficients of the compiled cubic, in the order of the monomials."""
     moments = moments_of(data, order=3)
     loss = fit_loss(moments, prior_std=1.0, range_=2.0)
-    pubo = discretize(moments, loss, bits=2)
-    return np.concatenate(
-        [pubo.energies(states[i : i + 65536]) for i in range(0, len(states), 65536)]
-    )
+    cubic = weight_cubic(discretize(moments, loss, bits=2))
+    assert cubic is not None and not cubic.encoding.offsets.any()
+    tensors = {1: cubic.first, 2: cubic.second, 3: cubic.third}
+    values = [cubic.constant]
+    for degree, tensor in tensors.items():
+        for chosen in combinations_with_replacement(range(data.features), degree):
+            ways = math.prod(math.factorial(chosen.count(a)) for a in set(chosen))
+            values.append(float(tensor[chosen]) / ways)  # the orders cancel the factorials
+    return np.array(values)
 
 
-def _softplus(weights: Floats, x: Floats) -> Floats:
-    """Sum log(1 + e^-γ) over the examples, for blocks of classifiers."""
-    pieces = []
-    for start in range(0, len(weights), _BLOCK):
-        margins = weights[start : start + _BLOCK].astype(np.float32) @ x.T.astype(np.float32)
-        pieces.append(logistic_sums(np.exp(-margins)))
-    return np.concatenate(pieces)
+class _Grid:
+    """All classifiers are pairs of a half of the weights and the other half."""
+
+    def __init__(self, weights: Floats) -> None:
+        self._half = weights.shape[1] // 2
+        halves = (weights[:, : self._half], weights[:, self._half :])
+        self._distinct = [np.unique(half, axis=0) for half in halves]
+        self._places = [
+            _places(half, known) for half, known in zip(halves, self._distinct, strict=True)
+        ]
+
+    def margins(self, x: Floats) -> list[NDArray[np.float32]]:
+        """Give what each half adds to w·x."""
+        parts = (x[:, : self._half], x[:, self._half :])
+        return [
+            np.ascontiguousarray(known @ part.T, dtype=np.float32)
+            for known, part in zip(self._distinct, parts, strict=True)
+        ]
+
+    def spread(self, sums: Floats) -> Floats:
+        """Give numbers of pairs of halves in the order of the classifiers, one row each."""
+        return np.asarray(sums[self._places[0], self._places[1]]).reshape(len(self._places[0]), -1)
 
 
-@jit
-def logistic_sums(factors: Any) -> Any:
-    """Give Σ log(1 + f) of each row, a logarithm for sixteen factors at a time."""
-    rows, columns = factors.shape
-    sums = np.zeros(rows)
-    for r in range(rows):
-        total = 0.0
-        for start in range(0, columns, _PRODUCTS):
-            product = 1.0
-            for c in range(start, min(columns, start + _PRODUCTS)):
-                product *= 1.0 + factors[r, c]
-            total += np.log(product)
-        sums[r] = total
+def _padded(table: Floats) -> Floats:
+    return np.pad(table, ((0, 0), (0, -table.shape[1] % 128)))
+
+
+def _places(rows: Floats, distinct: Floats) -> NDArray[np.int64]:
+    marks = {row.tobytes(): i for i, row in enumerate(distinct)}
+    return np.array([marks[row.tobytes()] for row in np.ascontiguousarray(rows)])
+
+
+@numba.njit(fastmath=True, cache=True)  # type: ignore[untyped-decorator]
+def group_sums(one: Any, two: Any, edges: Any) -> Any:
+    """Add up signs, clip(γ, -1, 1) and min(γ, 1) over groups of examples; a γ of 0 is negative."""
+    groups = len(edges) - 1
+    signs = np.zeros((len(one), len(two), groups))
+    clipped = np.zeros((len(one), len(two), groups))
+    below = np.zeros((len(one), len(two)))
+    unit, zero = np.float32(1), np.float32(0)
+    for a in range(len(one)):
+        for b in range(len(two)):
+            for g in range(groups):
+                s, c, t = zero, zero, zero
+                for i in range(edges[g], edges[g + 1]):
+                    gamma = one[a, i] + two[b, i]
+                    low = gamma if gamma < unit else unit
+                    s += unit if gamma > zero else -unit
+                    c += low if low > -unit else -unit
+                    t += low
+                signs[a, b, g] = s
+                clipped[a, b, g] = c
+                below[a, b] += t
+    return signs, clipped, below
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def logistic_sums(one: Any, two: Any) -> Any:
+    """Give Σ log(1 + a b) for each pair of rows; a logarithm is taken of eight factors a lane.
+
+    The number of columns is a multiple of 128: columns of zeros do no harm.
+    """
+    sums = np.zeros((len(one), len(two)))
+    products = np.ones(16)
+    for i in range(len(one)):
+        for j in range(len(two)):
+            total = 0.0
+            for block in range(0, one.shape[1], 128):
+                products[:] = 1.0
+                for start in range(block, block + 128, 16):
+                    for lane in range(16):
+                        products[lane] *= 1.0 + one[i, start + lane] * two[j, start + lane]
+                for lane in range(16):
+                    total += math.log(products[lane])
+            sums[i, j] = total
     return sums
 
 
