@@ -142,7 +142,7 @@ class Job:
                 return found
         except FormatError as error:
             _log.warning("warning: %s; the part is looked up by its label", error)
-            return State(stage=SENT, doubts=1, message="its record is damaged")
+            return State(stage=SENT, sent="?", doubts=1, message="its record is damaged")
 
     def record(self, part: Part, **changes: Any) -> State:
         """Write a step; when this returns it has reached the disk."""
