@@ -22,7 +22,6 @@ from benchmarks.common import data_file, options, row
 from benchmarks.quadratize_bench import complete
 from qcompile import Dataset, Loss, Pubo, compile, fit_loss, moments_of, quadratize, read, solve
 from qcompile.anneal import (
-    _anneal_weights,
     _bit_temperatures,
     _dense,
     anneal,
@@ -157,8 +156,8 @@ def weights_against_bits(features: int, depth: int, reads: int) -> None:
         energies = np.empty(count)
         start = time.perf_counter()
         for number in range(count):
-            found = _anneal_weights(cubic, 1, sweeps, 1, number + 1, None, None)
-            energies[number] = cubic.energies(found)[0]
+            found, _space = anneal(pubo, reads=1, sweeps=sweeps, keep=1, seed=number + 1)
+            energies[number] = pubo.energies(found)[0]
         return time.perf_counter() - start, energies
 
     def in_bits(_: Pubo, sweeps: int, count: int) -> Runs:

@@ -23,6 +23,7 @@ from qcompile.artifacts import (
 from qcompile.classifier import Classifier, decode, load_classifier, save_classifier
 from qcompile.data import add_noise, folds, from_arrays, prepare, read, shuffle, split
 from qcompile.discretize import discretize
+from qcompile.distributed import moments_dask
 from qcompile.embed import EmbeddingNotFound, embed, find_embedding
 from qcompile.embedded import Embedded, Embedding, check_embedding
 from qcompile.embedding_files import load_embedding, save_embedding
@@ -112,6 +113,7 @@ __all__ = [
     "load_qubo",
     "load_samples",
     "machine_from_sampler",
+    "moments_dask",
     "moments_of",
     "preflight",
     "prepare",

@@ -9,7 +9,8 @@ depend on their number. The lowest distinct states seen anywhere on the way are 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,11 @@ _STATES = 400  # random states from which temperatures are taken
 # Temperatures as shares of the typical change: so hot that most moves are taken, so cold that
 # hardly any is.
 _HOT, _COLD = 0.5, 0.02
+# A search that begins somewhere has so much of the heat of one that begins anywhere.
+_WARM = 0.05
 _SWEEPS = 200
 _HIGHEST_ORDER = 8
+_GROUPS, _TASKS_A_THREAD = 64, 2
 _MOST_SWEEPS, _MOST_KEPT = 10_000_000, 100_000
 
 
@@ -50,11 +54,13 @@ def anneal(
     space: str = "auto",
     temperatures: tuple[float, float] | None = None,
     progress: Progress | None = None,
+    client: Any = None,
 ) -> tuple[NDArray[np.int8], str]:
     """Give up to `keep` lowest distinct states, and in which space they were found.
 
     `temperatures` (first, last) are in units of the energy; by default they follow from the
-    changes of energy that single moves make.
+    changes of energy that single moves make. With a Dask `client` its workers make the restarts;
+    the states are the same.
     """
     if space not in SPACES:
         raise InputError(f"space {space!r}; expected one of {', '.join(SPACES)}")
@@ -71,9 +77,11 @@ def anneal(
             "dropped terms, or was not compiled from data): use space bits"
         )
     if cubic is not None and _has_choices(cubic.encoding):
-        levels = _anneal_weights(cubic, reads, sweeps, keep, seed, temperatures, progress)
-        return cubic.encoding.encode(levels), "weights"
-    return _anneal_bits(pubo, reads, sweeps, keep, seed, temperatures, progress), "bits"
+        search = _Search(_over_weights, (cubic, sweeps, seed, temperatures), reads, keep)
+        weights = _restarts(search, progress, client) * cubic.encoding.step
+        return cubic.encoding.encode(weights), "weights"
+    search = _Search(_over_bits, (pubo, sweeps, seed, temperatures), reads, keep)
+    return _restarts(search, progress, client).astype(np.int8), "bits"
 
 
 def check_counts(reads: int, sweeps: int | None, keep: int) -> None:
@@ -102,15 +110,13 @@ def _levels(encoding: Encoding) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return low, high
 
 
-def _anneal_weights(
-    cubic: WeightCubic,
-    reads: int,
-    sweeps: int | None,
-    keep: int,
-    seed: int,
-    temperatures: tuple[float, float] | None,
-    progress: Progress | None,
-) -> Floats:
+One = Callable[[int, Any], None]
+
+
+def _over_weights(
+    cubic: WeightCubic, sweeps: int | None, seed: int, temperatures: tuple[float, float] | None
+) -> tuple[One, int]:
+    """Give what a restart does, and the size of a state."""
     from qcompile.anneal_kernels import anneal_weights
 
     encoding = cubic.encoding
@@ -132,8 +138,7 @@ def _anneal_weights(
             sweeps or _SWEEPS, hot, cold, seed * 1_000_003 + number, pool,
         )  # fmt: skip
 
-    found = _restarts(one, reads, keep, encoding.features, progress)
-    return np.asarray(found * step, dtype=np.float64)
+    return one, encoding.features
 
 
 def _weight_temperatures(
@@ -155,22 +160,17 @@ def _from_changes(changes: Floats) -> tuple[float, float]:
     return _HOT * typical, _COLD * typical
 
 
-def _anneal_bits(
-    pubo: Pubo,
-    reads: int,
-    sweeps: int | None,
-    keep: int,
-    seed: int,
-    temperatures: tuple[float, float] | None,
-    progress: Progress | None,
-) -> NDArray[np.int8]:
+def _over_bits(
+    pubo: Pubo, sweeps: int | None, seed: int, temperatures: tuple[float, float] | None
+) -> tuple[One, int]:
+    """Give what a restart does, and the size of a state."""
     hot, cold = temperatures or _bit_temperatures(pubo)
     run = _dense(pubo) if _is_dense(pubo) else _by_terms(pubo)
 
     def one(number: int, pool: Any) -> None:
         run(sweeps or _SWEEPS, hot, cold, seed * 1_000_003 + number, pool)
 
-    return _restarts(one, reads, keep, pubo.variables, progress).astype(np.int8)
+    return one, pubo.variables
 
 
 def _is_dense(pubo: Pubo) -> bool:
@@ -243,47 +243,82 @@ def _bit_temperatures(pubo: Pubo) -> tuple[float, float]:
     return _from_changes(np.sqrt(spread))
 
 
-def _restarts(
-    one: Callable[[int, Any], None],
-    reads: int,
-    keep: int,
-    variables: int,
-    progress: Progress | None,
-) -> NDArray[np.int32]:
-    """Run restarts in threads, and give the lowest states of all of them.
+@dataclass(frozen=True)
+class _Search:
+    """Restarts, described so that they can be made anywhere.
 
-    Restarts are dealt out in groups of fixed size, each with a pool of its own, so that the result
-    is the same for any number of threads.
+    `prepare(*problem)` gives what a restart does and the size of a state. Restarts are dealt out
+    in groups of fixed size, each with a pool of its own, so that the result is the same for any
+    number of threads or workers. With `each` a group is one restart.
     """
-    from qcompile.pool_kernel import pool_of
 
-    group = max(1, -(-reads // 64))
-    starts = range(0, reads, group)
+    prepare: Callable[..., tuple[One, int]]
+    problem: tuple[Any, ...]
+    reads: int
+    keep: int
+    each: int | None = None
 
-    def run(start: int) -> Any:
-        pool = pool_of(keep, variables)
-        for number in range(start, min(reads, start + group)):
-            one(number, pool)
-        return pool
+    @property
+    def groups(self) -> range:
+        """Where each group starts."""
+        return range(0, self.reads, self._size)
 
-    energies, states = np.zeros(0), np.zeros((0, variables), dtype=np.int32)
-    done = 0
-    try:
-        for pool in ordered(run, starts):
+    @property
+    def _size(self) -> int:
+        return max(1, -(-self.reads // _GROUPS)) if self.each is None else 1
+
+    def run(self, starts: Sequence[int]) -> Iterator[tuple[Floats, NDArray[np.int32]]]:
+        """Give the lowest states of each group, groups in order."""
+        from qcompile.pool_kernel import pool_of
+
+        one, variables = self.prepare(*self.problem)
+        room = self.keep if self.each is None else min(self.keep, self.each)
+
+        def group(start: int) -> tuple[Floats, NDArray[np.int32]]:
+            pool = pool_of(room, variables)
+            for number in range(start, min(self.reads, start + self._size)):
+                one(number, pool)
             filled = int(pool.meta[0])
+            return pool.energies[:filled], pool.states[:filled]
+
+        return ordered(group, starts)
+
+
+def _restarts(search: _Search, progress: Progress | None, client: Any = None) -> NDArray[np.int32]:
+    """Run all restarts, and give the lowest states of them."""
+    results = search.run(search.groups) if client is None else _on_workers(search, client)
+    energies = np.zeros(0)
+    states: NDArray[np.int32] | None = None
+    try:
+        for done, (found, where) in enumerate(results, 1):
+            states = where[:0] if states is None else states
             energies, states = _lowest(
-                np.concatenate([energies, pool.energies[:filled]]),
-                np.concatenate([states, pool.states[:filled]]),
-                keep,
+                np.concatenate([energies, found]), np.concatenate([states, where]), search.keep
             )
-            done += 1
             if progress is not None:
-                progress(min(reads, done * group), reads)
+                progress(
+                    min(search.reads, -(-done * search.reads // len(search.groups))), search.reads
+                )
     except KeyboardInterrupt:
-        if not len(states):
+        if states is None:
             raise
         _log.warning("interrupted: keeping the best states so far")
+    assert states is not None
     return states
+
+
+def _on_workers(search: _Search, client: Any) -> Iterator[tuple[Floats, NDArray[np.int32]]]:
+    from qcompile.distributed import in_order
+
+    threads = max(1, sum(client.nthreads().values()))
+    count = min(len(search.groups), _TASKS_A_THREAD * threads)
+    shares = [list(map(int, share)) for share in np.array_split(np.array(search.groups), count)]
+    for results in in_order(client, _some_groups, shares, search):
+        yield from results
+
+
+def _some_groups(starts: Sequence[int], search: _Search) -> list[tuple[Floats, NDArray[np.int32]]]:
+    return list(search.run(starts))
 
 
 def _lowest(
@@ -304,36 +339,75 @@ def anneal_examples(
     reads: int = 20,
     sweeps: int | None = None,
     keep: int = 50,
+    each: int | None = None,
     seed: int = 0,
     temperatures: tuple[float, float] | None = None,
     progress: Progress | None = None,
+    client: Any = None,
 ) -> Floats:
     """Anneal weights over the margins of the examples; gives the lowest distinct ones, in order.
 
     For losses of any order, and those that are no polynomials; nothing but the data has to fit in
-    memory. The search begins at the weights `start`, or anywhere.
+    memory. The search begins at the weights `start` (one row, or a row for each read), with so
+    little heat that it stays in their valley, or anywhere. At most `each` states of one read are
+    kept: states that differ, for a choice among them on other rows.
     """
-    from qcompile.anneal_kernels import anneal_margins
-
     check_counts(reads, sweeps, keep)
     if encoding.features != data.features:
         raise InputError(f"an encoding of {encoding.features} weights for {data.features} features")
+    low, high = _levels(encoding)
+    begin = np.zeros((reads, 0), dtype=np.int64)
+    if start is not None:
+        begin = _beginnings(start, reads, encoding.step, low, high)
+    hot, cold = temperatures or _margin_temperatures(data, loss, encoding)
+    if start is not None and temperatures is None:
+        hot = max(_WARM * hot, cold)
+    problem = (data, loss, encoding, begin, l0, sweeps, seed, (hot, cold))
+    search = _Search(_over_margins, problem, reads, keep, each)
+    found = _restarts(search, progress, client)
+    return np.asarray(found * encoding.step, dtype=np.float64)
+
+
+def _over_margins(
+    data: Dataset,
+    loss: Loss | ZeroOneLoss | QLoss,
+    encoding: Encoding,
+    begin: NDArray[np.int64],
+    l0: float,
+    sweeps: int | None,
+    seed: int,
+    temperatures: tuple[float, float],
+) -> tuple[One, int]:
+    """Give what a restart does, and the size of a state."""
+    from qcompile.anneal_kernels import anneal_margins
+
     starts, rows, entries = _signed_columns(data)
     low, high = _levels(encoding)
     kind, coefficients = _loss_numbers(loss)
-    begin = np.zeros(0, dtype=np.int64)
-    if start is not None:
-        begin = np.clip(np.rint(np.asarray(start) / encoding.step).astype(np.int64), low, high)
-    hot, cold = temperatures or _margin_temperatures(data, loss, encoding)
+    hot, cold = temperatures
 
     def one(number: int, pool: Any) -> None:
         anneal_margins(
             starts, rows, entries, len(data), kind, coefficients, loss.l2, l0, low, high,
-            encoding.step, begin, sweeps or _SWEEPS, hot, cold, seed * 1_000_003 + number, pool,
+            encoding.step, begin[number], sweeps or _SWEEPS, hot, cold,
+            seed * 1_000_003 + number, pool,
         )  # fmt: skip
 
-    found = _restarts(one, reads, keep, encoding.features, progress)
-    return np.asarray(found * encoding.step, dtype=np.float64)
+    return one, encoding.features
+
+
+def _beginnings(
+    start: Floats, reads: int, step: float, low: NDArray[np.int64], high: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Give the levels nearest to the weights that each read begins at."""
+    rows = np.atleast_2d(np.asarray(start, dtype=np.float64))
+    if rows.shape not in ((1, len(low)), (reads, len(low))) or not np.isfinite(rows).all():
+        raise InputError(
+            f"start has shape {np.shape(start)}; expected {len(low)} finite weights, or {reads} "
+            "rows of them, one for each read"
+        )
+    levels = np.clip(np.rint(rows / step), low, high).astype(np.int64)
+    return np.broadcast_to(levels, (reads, len(low)))
 
 
 def _loss_numbers(loss: Loss | ZeroOneLoss | QLoss) -> tuple[int, Floats]:

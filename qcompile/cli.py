@@ -30,6 +30,8 @@ from qcompile.cli_common import (
     UNFINISHED,
     Parser,
     add_command,
+    add_dask_option,
+    client_of,
     grouped,
     show,
     show_rows,
@@ -199,6 +201,7 @@ def _add_compile_command(commands: Any) -> None:
     )
     _add_data_options(command)
     _add_loss_options(command)
+    add_dask_option(command, "sum over the files")
     command.set_defaults(run=_run_compile)
 
 
@@ -332,7 +335,7 @@ def _run_loss(options: argparse.Namespace) -> None:
 def _run_compile(options: argparse.Namespace) -> None:
     emits = [_emission(text) for text in options.emit]
     files.check_outputs((path for _, path in emits), inputs=(options.data,))
-    with bar("reading") as progress:
+    with client_of(options) as client, bar("reading") as progress:
         compiled = compile(
             options.data,
             bits=options.bits,
@@ -343,6 +346,7 @@ def _run_compile(options: argparse.Namespace) -> None:
             loss=grouped(LossOptions, options),
             qubo=grouped(QuboOptions, options),
             progress=progress,
+            client=client,
         )
     moments = compiled.moments
     wanted = not emits or any(kind == "qubo" for kind, _ in emits)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import re
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from typing import Any, NoReturn
 
@@ -20,6 +22,8 @@ __all__ = [
     "UNFINISHED",
     "Parser",
     "add_command",
+    "add_dask_option",
+    "client_of",
     "grouped",
     "show",
     "show_rows",
@@ -29,7 +33,8 @@ NOT_PROVED, BAD_INPUT, UNFINISHED, INTERRUPTED = 1, 2, 3, 130
 FORMATS = ("text", "markdown", "csv", "json")
 
 _DATA_HELP = """\
-DATA is an svmlight (LIBSVM) file, plain or .gz, .bz2, .xz; - for standard input; or a named set
+DATA is an svmlight (LIBSVM) file, plain or .gz, .bz2, .xz; a pattern of such files in quotes
+('part-*.svm.gz'); - for standard input; or a named set
 that needs no file: breast-cancer, long-servedio, mease-wyner, synthetic. A named set may take
 parameters: synthetic:examples=1000,features=5. Write ./NAME for a file of that name.
 """
@@ -60,6 +65,36 @@ def add_command(
     level.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
     command.add_argument("--json", action="store_true", help="print the summary as JSON")
     return command
+
+
+def add_dask_option(command: argparse.ArgumentParser, work: str) -> None:
+    """Declare --dask: which work goes to a cluster."""
+    command.add_argument(
+        "--dask",
+        nargs="?",
+        const="local",
+        type=_dask_address,
+        metavar="ADDRESS",
+        help=f"{work} on the workers of this Dask scheduler (one made here if none is named)",
+    )
+
+
+def _dask_address(text: str) -> str:
+    if text != "local" and not re.fullmatch(r"([a-z]+://)?[^\s/*]+:[0-9]+", text):
+        raise argparse.ArgumentTypeError(
+            f"found {text!r}; expected an address such as tcp://host:8786, or nothing: then write "
+            "--dask last, or --dask=local"
+        )
+    return text
+
+
+def client_of(options: argparse.Namespace) -> AbstractContextManager[Any]:
+    """Give the client that --dask asks for, or None."""
+    if options.dask is None:
+        return nullcontext()
+    from qcompile.distributed import cluster
+
+    return cluster(options.dask)
 
 
 def grouped(kind: type, options: argparse.Namespace) -> Any:

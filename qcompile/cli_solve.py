@@ -11,7 +11,7 @@ import numpy as np
 
 from qcompile import cli_machine, embedding_files, files, qubo_files
 from qcompile.artifacts import Dataset, Preparation, Pubo, Qubo, frozen
-from qcompile.cli_common import add_command, grouped, show
+from qcompile.cli_common import add_command, add_dask_option, client_of, grouped, show
 from qcompile.errors import InputError
 from qcompile.progress import bar
 
@@ -44,6 +44,9 @@ def _add_solver_options(command: argparse.ArgumentParser, *, seed: bool) -> None
         "--keep", type=int, default=50, metavar="K", help="lowest distinct states to keep (50)"
     )
     group.add_argument("--sweeps", type=int, metavar="N", help="sweeps of a read (auto)")
+    add_dask_option(
+        command, "make restarts, and try settings of --cv," if not seed else "make restarts"
+    )
     if seed:
         group.add_argument("--seed", type=int, default=0, help="for whatever is random (0)")
 
@@ -164,7 +167,7 @@ def _run_solve(options: argparse.Namespace) -> None:
         strength = strength_of(problem, cli_machine.chain_strength(options.chain_strength))
         problem = to_embedded(problem, chains, strength)
     machine = cli_machine.machine_of(options) if cli_machine.names_machine(options) else None
-    with bar(options.solver) as progress:
+    with client_of(options) as client, bar(options.solver) as progress:
         found = solve(
             problem,
             solver=options.solver,
@@ -175,6 +178,7 @@ def _run_solve(options: argparse.Namespace) -> None:
             machine=machine,
             repair=options.repair,
             progress=progress,
+            client=client,
         )
     if options.output:
         save_samples(found, options.output)
@@ -292,26 +296,28 @@ def _run_train(options: argparse.Namespace) -> None:
     with bar("reading") as progress:
         data, validation, test = _parts(options, progress)
     table: list[dict[str, Any]] = []
-    if options.cv is not None:
-        grid = _grid(options.grid) or {"bits": [bits]}
-        with bar("cross-validation") as progress:
-            table = cross_validate(
-                data, grid, count=options.cv, bits=bits, l0=options.l0, loss=loss, options=solver,
-                seed=options.seed, progress=progress,
-            )  # fmt: skip
-        bits, loss = _chosen(table[0], bits, loss)
-    with bar(options.solver) as progress:
-        found = train(
-            data,
-            bits=bits,
-            l0=options.l0,
-            loss=loss,
-            options=solver,
-            validation=validation or 0.0,
-            test=test or 0.0,
-            seed=options.seed,
-            progress=progress,
-        )
+    with client_of(options) as client:
+        if options.cv is not None:
+            grid = _grid(options.grid) or {"bits": [bits]}
+            with bar("cross-validation") as progress:
+                table = cross_validate(
+                    data, grid, count=options.cv, bits=bits, l0=options.l0, loss=loss,
+                    options=solver, seed=options.seed, progress=progress, client=client,
+                )  # fmt: skip
+            bits, loss = _chosen(table[0], bits, loss)
+        with bar(options.solver) as progress:
+            found = train(
+                data,
+                bits=bits,
+                l0=options.l0,
+                loss=loss,
+                options=solver,
+                validation=validation or 0.0,
+                test=test or 0.0,
+                seed=options.seed,
+                progress=progress,
+                client=client,
+            )
     if options.output:
         save_classifier(found.classifier, options.output)
     for note in found.notes:

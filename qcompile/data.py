@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from qcompile import memory, named_sets
 from qcompile.artifacts import (
@@ -21,10 +21,10 @@ from qcompile.artifacts import (
     Preparation,
     extent,
     frozen,
-    sum_by,
 )
+from qcompile.columns import Columns
 from qcompile.errors import InputError
-from qcompile.svmlight import Piece, Progress, SvmlightReader, shortest
+from qcompile.svmlight import Piece, Progress, Reader, SvmlightReader, open_files, shortest
 
 __all__ = [
     "Dataset",
@@ -41,7 +41,6 @@ __all__ = [
 
 _BATCH_BYTES = 1 << 26
 _SMALLEST, _LARGEST = 1e-100, 1e100
-_ROUNDING = 32 * np.finfo(np.float64).eps
 
 
 def read(
@@ -55,6 +54,8 @@ def read(
     progress: Progress | None = None,
 ) -> Dataset:
     """Read a whole svmlight file (plain, .gz, .bz2, .xz, ``-``) or make a named set.
+
+    A pattern such as ``part-*.svm.gz`` reads all files that match, in the order of their names.
 
     The larger of two labels becomes +1; `positive` sets one class against the rest. `index_base`
     is 0 or 1; without it a file that uses index 0 is 0-based. `rows` stops reading early.
@@ -88,7 +89,7 @@ def read_rows(
     if named_sets.is_named(source):
         x, labels, made = named_sets.make(str(source), seed=seed)
         return x[:rows], np.asarray(labels[:rows], dtype=np.float64), dict(made)
-    reader = SvmlightReader(source, progress=progress)
+    reader = open_files(source, progress=progress)
     pieces: list[Piece] = []
     found = used = 0
     for piece in reader:
@@ -105,9 +106,9 @@ def read_rows(
         if found == rows:
             break
     if not pieces:
-        raise _empty(reader.name)
+        raise no_rows(reader.name)
     base = _index_base(pieces) if index_base is None else index_base
-    x = _matrix(pieces, reader.name, base=base, num_features=num_features)
+    x = _matrix(pieces, base=base, num_features=num_features)
     labels = np.concatenate([piece.labels for piece in pieces])
     del pieces, piece  # their memory is needed twice otherwise
     return x, labels, dict(_about(reader, len(labels), base))
@@ -123,11 +124,12 @@ class RowStream:
     Iterating gives (rows, signs). Until the file is exhausted nobody can know which of its labels
     is the larger one: signs are relative to the first label seen, and `flip` tells at the end
     whether they must be turned round. `preparation` and `source` are known at the end too.
+    Of a part of the data nothing is demanded: it may have one class only, or no row at all.
     """
 
     def __init__(
         self,
-        source: str | Path,
+        source: str | Path | SvmlightReader,
         *,
         positive: float | None = None,
         rows: int | None = None,
@@ -135,12 +137,18 @@ class RowStream:
         num_features: int | None = None,
         unit_norm: bool = False,
         bias: bool = False,
+        is_part: bool = False,
         progress: Progress | None = None,
     ) -> None:
         _check_limits(rows, index_base, num_features)
         if bias and num_features is None:
             raise InputError("a bias column in a stream needs the number of features beforehand")
-        self._reader = SvmlightReader(source, progress=progress)
+        self._reader = (
+            source
+            if isinstance(source, SvmlightReader)
+            else SvmlightReader(source, progress=progress)
+        )
+        self._is_part = is_part
         self._positive, self._rows = positive, rows
         self._base, self._num_features = index_base, num_features
         self._guessed = index_base is None
@@ -157,7 +165,7 @@ class RowStream:
                     f"{self._reader.name}: index 0 after {self._count:,} rows without it; "
                     "expected a 1-based file (pass --index-base 0 if it is 0-based)"
                 )
-            x = _matrix(pieces, self._reader.name, base=self._base, num_features=self._num_features)
+            x = _matrix(pieces, base=self._base, num_features=self._num_features)
             signs = np.concatenate([self._signs(piece) for piece in pieces])
             self._count += len(signs)
             self._width = max(self._width, x.shape[1])
@@ -178,6 +186,16 @@ class RowStream:
                 batch = []
         if batch:
             yield batch
+
+    @property
+    def labels(self) -> tuple[float, ...]:
+        """Labels in the order in which they were seen."""
+        return tuple(self._seen)
+
+    @property
+    def index_base(self) -> int | None:
+        """First index of the file; None if there was no row to tell."""
+        return self._base
 
     @property
     def flip(self) -> bool:
@@ -224,11 +242,13 @@ class RowStream:
         return np.where(piece.labels == positive, 1.0, -1.0)
 
     def _check_end(self) -> None:
+        if self._is_part:
+            return
         if self._count == 0:
-            raise _empty(self._reader.name)
+            raise no_rows(self._reader.name)
         if self._width == 0:
-            raise _featureless(self._reader.name)
-        _two_classes(self._seen, self._positive, self._reader.name)
+            raise featureless(self._reader.name)
+        check_classes(self._seen, self._positive, self._reader.name)
 
 
 def from_arrays(
@@ -253,14 +273,14 @@ def from_arrays(
     if rows.ndim != 2 or values.shape != (rows.shape[0],):
         raise InputError(f"{name}: rows of shape {rows.shape} with labels of {values.shape}")
     if not len(values):
-        raise _empty(name)
+        raise no_rows(name)
     if rows.shape[1] == 0:
-        raise _featureless(name)
+        raise featureless(name)
     if not (np.isfinite(stored).all() and np.isfinite(values).all()):
         raise InputError(f"{name}: a value is NaN or infinite; expected finite numbers")
     _check_sizes(stored, name)
     classes = np.unique(values).tolist()
-    _two_classes(classes, positive, name)
+    check_classes(classes, positive, name)
     preparation = Preparation(
         raw_features=rows.shape[1],
         positive=classes[-1] if positive is None else positive,
@@ -305,25 +325,13 @@ def prepare(
         raise InputError(f"scaling {scale!r}; expected one of {', '.join(SCALINGS)}")
     if not data.preparation.is_identity:
         raise InputError("these data are prepared already; prepare raw data once")
-    columns = None if features is None else _most_correlated(data, features)
-    x: Any = data.x if columns is None else data.x[:, columns]
-    center = spread = None
-    if scale == "standard":
-        center, spread = _means_and_deviations(x)
-    elif scale == "max-abs":
-        spread = _largest(x)
-    widest = np.maximum(_largest(x), 0.0) if spread is not None else np.zeros(0)
-    preparation = replace(
-        data.preparation,
-        columns=None if columns is None else frozen(columns, np.int64),
-        center=None if center is None else frozen(center),
-        # a constant column has no spread but what rounding makes of it: leave it as it is
-        scale=None
-        if spread is None
-        else frozen(np.where(spread > _ROUNDING * widest, spread, 1.0)),
-        unit_norm=scale == "unit-norm",
-        bias=bias,
-    )
+    if features is None and scale in ("none", "unit-norm"):
+        preparation = replace(data.preparation, unit_norm=scale == "unit-norm", bias=bias)
+    else:
+        columns = Columns.of(data.x, data.y)
+        preparation = columns.preparation(
+            data.preparation, scale=scale, features=features, bias=bias
+        )
     return replace(data, x=preparation.apply(data.x), preparation=preparation)
 
 
@@ -377,15 +385,15 @@ def _check_limits(rows: int | None, index_base: int | None, num_features: int | 
         raise InputError(f"{num_features} features; expected 1 to {2**31 - 1}")
 
 
-def _empty(name: str) -> InputError:
+def no_rows(name: str) -> InputError:
     return InputError(f"{name}: no rows; expected svmlight text: label index:value ...")
 
 
-def _featureless(name: str) -> InputError:
+def featureless(name: str) -> InputError:
     return InputError(f"{name}: no features, labels only; expected rows: label index:value ...")
 
 
-def _two_classes(classes: Sequence[float], positive: float | None, name: str) -> None:
+def check_classes(classes: Sequence[float], positive: float | None, name: str) -> None:
     shown = ", ".join(map(shortest, classes[:8])) + (", ..." if len(classes) > 8 else "")
     if len(classes) == 1:
         raise InputError(f"{name}: one class only (label {shown}); expected two")
@@ -400,7 +408,7 @@ def _two_classes(classes: Sequence[float], positive: float | None, name: str) ->
         )
 
 
-def _about(reader: SvmlightReader, rows: int, base: int) -> dict[str, Any]:
+def _about(reader: Reader, rows: int, base: int) -> dict[str, Any]:
     about: dict[str, Any] = {"name": Path(reader.name).name, "rows": rows, "index_base": base}
     if reader.complete:  # the digest of half a file would match nothing
         about["sha256"] = reader.digest
@@ -412,11 +420,11 @@ def _index_base(pieces: Sequence[Piece]) -> int:
     return 0 if any(len(p.indices) and p.indices.min() == 0 for p in pieces) else 1
 
 
-def _matrix(pieces: Sequence[Piece], name: str, *, base: int, num_features: int | None) -> Matrix:
+def _matrix(pieces: Sequence[Piece], *, base: int, num_features: int | None) -> Matrix:
     import scipy.sparse as sp
 
     for piece in pieces:
-        _check_indices(piece, name, base, num_features)
+        _check_indices(piece, base, num_features)
     indices = np.concatenate([piece.indices for piece in pieces])
     values = np.concatenate([piece.values for piece in pieces])
     shifts = np.cumsum([0] + [len(piece.indices) for piece in pieces[:-1]])
@@ -430,7 +438,7 @@ def _matrix(pieces: Sequence[Piece], name: str, *, base: int, num_features: int 
     return x
 
 
-def _check_indices(piece: Piece, name: str, base: int, num_features: int | None) -> None:
+def _check_indices(piece: Piece, base: int, num_features: int | None) -> None:
     wrong = piece.indices < base
     expected = f"expected indices from {base} on (pass --index-base 0 if the file is 0-based)"
     if num_features is not None and not wrong.any():
@@ -439,47 +447,4 @@ def _check_indices(piece: Piece, name: str, base: int, num_features: int | None)
     if wrong.any():
         entry = int(np.flatnonzero(wrong)[0])
         line = piece.lines[int(np.searchsorted(piece.starts, entry, side="right")) - 1]
-        raise InputError(f"{name}, line {line}: index {piece.indices[entry]}; {expected}")
-
-
-def _most_correlated(data: Dataset, number: int) -> NDArray[np.int64]:
-    """Give the columns with the largest correlation with the label, ascending."""
-    if not 1 <= number <= data.features:
-        raise InputError(f"{number} features chosen of {data.features}; expected fewer, at least 1")
-    _, deviation = _means_and_deviations(data.x)
-    centred = data.y - data.y.mean()
-    covariance = np.asarray(data.x.T @ centred) / len(data)
-    usable = deviation > _ROUNDING * _largest(data.x)
-    correlation = np.divide(covariance, deviation, out=np.zeros(data.features), where=usable)
-    # rounding makes ties of equal columns look different: compare 12 digits, then position
-    ranked = np.argsort(-np.round(np.abs(correlation), 12), kind="stable")
-    return np.sort(ranked[:number])
-
-
-def _means_and_deviations(x: Matrix) -> tuple[Floats, Floats]:
-    _require_columns(x)
-    mean = np.asarray(x.mean(axis=0), dtype=np.float64).ravel()
-    if hasattr(x, "indptr"):
-        # squares of distances from the mean, the zeros that are not stored at the end
-        distances = (x.data - mean[x.indices]) ** 2
-        stored = np.bincount(x.indices, minlength=x.shape[1])
-        squares = sum_by(x.indices, distances, x.shape[1])
-        return mean, np.sqrt((squares + (x.shape[0] - stored) * mean**2) / x.shape[0])
-    return mean, np.asarray(x.std(axis=0), dtype=np.float64)
-
-
-def _largest(x: Matrix) -> Floats:
-    _require_columns(x)
-    if hasattr(x, "indptr"):
-        largest = np.zeros(x.shape[1])
-        np.maximum.at(largest, x.indices, np.abs(x.data))
-        return largest
-    return np.asarray(np.abs(x).max(axis=0), dtype=np.float64)
-
-
-def _require_columns(x: Matrix) -> None:
-    memory.require(
-        64 * x.shape[1],
-        f"statistics of {x.shape[1]:,} columns",
-        "renumber the features so that fewer columns are empty",
-    )
+        raise InputError(f"{piece.name}, line {line}: index {piece.indices[entry]}; {expected}")

@@ -20,7 +20,7 @@ from qcompile.artifacts import Dataset, Floats, Matrix, Moments, extent, frozen,
 from qcompile.data import RowStream
 from qcompile.errors import InputError
 
-__all__ = ["Moments", "memory_needed", "moments_of", "tensor_keys"]
+__all__ = ["Moments", "memory_needed", "moments_of", "moments_of_rows", "tensor_keys"]
 
 MAX_ORDER = 8
 _LARGEST = 1e30  # its eighth power, times many rows, is still a number
@@ -55,6 +55,13 @@ def moments_of(
         moments = total.moments(order, data.preparation, data.source)
         return moments.flipped() if data.flip else moments
     return _moments_of_parts(data, order, total)
+
+
+def moments_of_rows(x: Matrix, signs: Floats, order: int, *, fit: bool) -> Moments:
+    """Sum over rows with signs -1 or +1; there may be none."""
+    total = _Sums(tensor_keys(order, fit=fit))
+    total.add(x, signs)
+    return total.moments(order, None, {})
 
 
 def _check_sizes(x: Matrix) -> None:

@@ -22,8 +22,10 @@ from qcompile.discretize import discretize
 from qcompile.errors import InputError
 from qcompile.loss import fit_loss
 from qcompile.moments import moments_of
+from qcompile.parts import local_total, moments_of_parts
 from qcompile.prune import prune
 from qcompile.quadratize import quadratize
+from qcompile.svmlight import file_names
 
 __all__ = [
     "Compiled",
@@ -58,6 +60,11 @@ class DataOptions:
             raise InputError(f"label noise {self.noise:g}; expected a share between 0 and 1")
         if not 0 <= self.seed < 2**32:
             raise InputError(f"seed {self.seed}; expected 0 to {2**32 - 1}")
+
+    @property
+    def need_all_rows_at_once(self) -> bool:
+        """Whether the rows must be held at once even if they come in parts."""
+        return self.shuffle or self.noise > 0 or self.rows is not None
 
     @property
     def need_all_rows(self) -> bool:
@@ -136,12 +143,14 @@ def compile(
     qubo: QuboOptions | None = None,
     observe: Observer | None = None,
     progress: Callable[[int, int | None], None] | None = None,
+    client: Any = None,
     **options: Any,
 ) -> Compiled:
     """Turn a data set into a polynomial of bits whose minimum is the trained classifier.
 
     Options are those of `DataOptions`, `LossOptions` and `QuboOptions`, by name. `shrink` first
-    narrows the weights' levels where that keeps the minimum (`qcompile.prune`).
+    narrows the weights' levels where that keeps the minimum (`qcompile.prune`). A `source` like
+    ``part-*.svm.gz`` names several files; with a Dask `client` its workers sum over them.
 
     >>> compiled = compile("synthetic", order=3, bits=2)
     >>> compiled.pubo.terms
@@ -159,7 +168,7 @@ def compile(
             )
         moments = moments_of(source, loss.degree, fit=needs_fit(loss), progress=progress)
     else:
-        moments = load_moments_of(source, data, loss, progress=progress)
+        moments = load_moments_of(source, data, loss, progress=progress, client=client)
     see("moments", moments)
     fitted = fit_loss_with(moments, loss)
     see("loss", fitted)
@@ -200,13 +209,29 @@ def load_moments_of(
     loss: LossOptions,
     *,
     progress: Callable[[int, int | None], None] | None = None,
+    client: Any = None,
 ) -> Moments:
-    """Take the moments of a file: in pieces if the options allow it."""
-    if data.need_all_rows or named_sets.is_named(source):
+    """Take the moments of a file: in pieces if the options allow it; or of several files.
+
+    Several files are summed part by part, on the workers of a Dask `client` if there is one.
+    """
+    named = named_sets.is_named(source) or str(source) == "-"
+    names = [str(source)] if named else file_names(source)
+    if client is not None and named:
+        raise InputError(f"{source}: workers cannot read it; expected files, such as 'part-*.svm'")
+    if client is not None or (len(names) > 1 and not data.need_all_rows_at_once):
+        total = local_total(names, names, progress)
+        if client is not None:
+            from qcompile.distributed import total_on
+
+            total = total_on(client, names, names, progress)
+        name = Path(str(source)).name
+        return moments_of_parts(total, name, data, loss.degree, fit=needs_fit(loss))
+    if data.need_all_rows or named_sets.is_named(source) or len(names) > 1:
         rows = load_data(source, data, progress=progress)
         return moments_of(rows, loss.degree, fit=needs_fit(loss))
     stream = RowStream(
-        source,
+        names[0],
         positive=data.positive,
         rows=data.rows,
         index_base=data.index_base,

@@ -51,11 +51,13 @@ def solve(
     repair: str = "majority",
     parameters: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    client: Any = None,
 ) -> Samples:
     """Look for low energies; the samples are distinct and in order of energy.
 
     `solver` is a name or a dimod sampler, which is given the QUBO (or, if it has a structure, the
-    embedded problem). `parameters` are handed to samplers of Ocean as they are.
+    embedded problem). `parameters` are handed to samplers of Ocean as they are. With a Dask
+    `client` its workers make the restarts of "anneal"; the samples are the same.
 
     >>> pubo = Pubo.from_dict({(0, 1, 2): 2.0, (0,): -1.0, (1,): -1.5, (2,): -0.5})
     >>> solve(pubo, solver="exact", keep=2).energies.tolist()
@@ -68,11 +70,13 @@ def solve(
         raise InputError(f"seed {seed}; expected 0 to {2**32 - 1}")
     if isinstance(solver, str) and solver not in SOLVERS:
         raise InputError(f"solver {solver!r}; expected one of {', '.join(SOLVERS)}")
+    if client is not None and solver != "anneal":
+        raise InputError(f"a Dask cluster for solver {solver}; only anneal's restarts run on one")
     began = time.perf_counter()
     if solver == "exact":
         found = _exact(problem, keep, progress)
     elif solver == "anneal":
-        found = _anneal(problem, reads, sweeps, keep, seed, progress)
+        found = _anneal(problem, reads, sweeps, keep, seed, progress, client)
     elif solver == "mock" or not isinstance(solver, str):
         found = _structured(problem, solver, reads, machine, repair, seed, parameters)
     else:
@@ -110,11 +114,14 @@ def _anneal(
     keep: int,
     seed: int,
     progress: Progress | None,
+    client: Any,
 ) -> Samples:
     from qcompile.anneal import anneal
 
     pubo = _polynomial(problem)
-    bits, space = anneal(pubo, reads=reads, sweeps=sweeps, keep=keep, seed=seed, progress=progress)
+    bits, space = anneal(
+        pubo, reads=reads, sweeps=sweeps, keep=keep, seed=seed, progress=progress, client=client
+    )
     return samples_of(pubo, bits, info={"space": space})
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import bz2
+import glob
 import gzip
 import hashlib
 import io
 import lzma
 import math
+import os
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
@@ -21,7 +23,7 @@ from numpy.typing import NDArray
 from qcompile.artifacts import Matrix
 from qcompile.errors import InputError
 
-__all__ = ["Piece", "SvmlightReader", "lines", "shortest"]
+__all__ = ["Piece", "Reader", "SvmlightReader", "file_names", "lines", "open_files", "shortest"]
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 
@@ -39,6 +41,7 @@ _ENDINGS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
 class Piece:
     """Some rows of a file in compressed sparse form; indices are as written in the file."""
 
+    name: str
     labels: NDArray[np.float64]
     lines: NDArray[np.int64]
     starts: NDArray[np.int64]
@@ -54,6 +57,7 @@ class Piece:
             return self
         entries = self.starts[rows]
         return Piece(
+            self.name,
             self.labels[:rows],
             self.lines[:rows],
             self.starts[: rows + 1],
@@ -71,9 +75,12 @@ class Piece:
 class SvmlightReader:
     """Iterate over the pieces of a file; knows the digest of its text once it is exhausted."""
 
-    def __init__(self, path: str | Path, *, progress: Progress | None = None) -> None:
+    def __init__(
+        self, path: str | Path, *, text: bytes | None = None, progress: Progress | None = None
+    ) -> None:
+        """Read the file at `path`, or `text`, which then goes by that name."""
         self.name = "standard input" if str(path) == "-" else _printable(str(path))
-        self._path = path
+        self._path, self._text = path, text
         self._progress = progress
         self._digest = hashlib.sha256()
         self._line = 1
@@ -87,7 +94,7 @@ class SvmlightReader:
     def __iter__(self) -> Iterator[Piece]:
         raw = self._open_raw()
         try:
-            size = None if raw is _stdin() else Path(self._path).stat().st_size
+            size = _size(raw)
             # BufferedReader adds peek(), which tells the compression from the first bytes.
             buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)
             stream, kind = self._decompress(buffered)
@@ -105,6 +112,8 @@ class SvmlightReader:
                 raw.close()
 
     def _open_raw(self) -> Any:
+        if self._text is not None:
+            return io.BufferedReader(io.BytesIO(self._text))
         if str(self._path) == "-":
             if _stdin() is None:
                 raise InputError("standard input is closed; expected svmlight text on it")
@@ -195,6 +204,7 @@ class SvmlightReader:
             else:
                 values[item] = value
         return Piece(
+            self.name,
             labels[:rows].copy(),
             row_lines[:rows] + self._line,
             starts[: rows + 1].copy(),
@@ -231,6 +241,71 @@ class SvmlightReader:
 
     def _error(self, lines_before: int, message: str) -> InputError:
         return InputError(f"{self.name}, line {self._line + lines_before}: {message}")
+
+
+class _SeveralFiles:
+    """Iterate over the pieces of files, one after the other."""
+
+    def __init__(self, name: str, paths: list[str], *, progress: Progress | None = None) -> None:
+        self.name = _printable(name)
+        self._paths, self._progress = paths, progress
+        self._digests: list[str] = []
+        self.complete = False
+
+    @property
+    def digest(self) -> str:
+        """Digest of the files' digests."""
+        return digest_of_digests(self._digests)
+
+    def __iter__(self) -> Iterator[Piece]:
+        whole = sum(Path(path).stat().st_size for path in self._paths)
+        before = 0
+
+        def report(at: int, size: int | None) -> None:
+            if self._progress is not None:
+                self._progress(before + at, whole)
+
+        for path in self._paths:
+            reader = SvmlightReader(path, progress=report)
+            yield from reader
+            self._digests.append(reader.digest)
+            before += Path(path).stat().st_size
+        self.complete = True
+
+
+Reader: TypeAlias = SvmlightReader | _SeveralFiles
+
+
+def digest_of_digests(digests: Iterable[str]) -> str:
+    """Give one digest for several files, their order included."""
+    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
+
+
+def file_names(source: str | Path) -> list[str]:
+    """Give the files that a pattern such as ``part-*.svm.gz`` names, or the one file itself."""
+    name = str(source)
+    if not set("*?[") & set(name) or Path(name).exists():
+        return [name]
+    matches = glob.glob(name)  # noqa: PTH207  # a pattern may be absolute
+    found = sorted(path for path in matches if Path(path).is_file())
+    if not found:
+        raise InputError(f"{_printable(name)}: no file matches; expected svmlight files")
+    return found
+
+
+def open_files(source: str | Path, *, progress: Progress | None = None) -> Reader:
+    """Give a reader for a file, or for all files that a pattern names."""
+    names = file_names(source)
+    if len(names) == 1:
+        return SvmlightReader(names[0], progress=progress)
+    return _SeveralFiles(str(source), names, progress=progress)
+
+
+def _size(raw: Any) -> int | None:
+    try:
+        return None if raw is _stdin() else os.fstat(raw.fileno()).st_size
+    except (OSError, ValueError):
+        return None
 
 
 def _position(raw: Any) -> int:

@@ -6,17 +6,35 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
-__all__ = ["cores", "ordered"]
+__all__ = ["at_most", "cores", "ordered"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+_limit: ContextVar[int | None] = ContextVar("limit", default=None)
+
+
 def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Cores that this process, and this task of it, may use."""
+    there = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        there = len(os.sched_getaffinity(0))
+    return min(there, _limit.get() or there)
+
+
+@contextmanager
+def at_most(number: int | None) -> Iterator[None]:
+    """Let what is called inside use so many cores at most; None sets no limit."""
+    token = _limit.set(number)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
 
 
 def ordered(

@@ -72,11 +72,13 @@ def train(
     test: Dataset | float = 0.0,
     seed: int = 0,
     progress: Callable[[int, int | None], None] | None = None,
+    client: Any = None,
 ) -> Trained:
     """Train a classifier on prepared data.
 
     `validation` and `test` are data sets prepared in the same way, or shares of `data` to set
-    aside. With validation data the best of the lowest samples is chosen by them.
+    aside. With validation data the best of the lowest samples is chosen by them. With a Dask
+    `client` its workers make the annealer's restarts.
 
     >>> from qcompile import prepare, read
     >>> data = prepare(read("breast-cancer"), scale="standard", features=5)
@@ -94,10 +96,10 @@ def train(
     fitted = fit_loss_with(moments, loss)
     clock.stage("loss", f"order {fitted.order}, range {fitted.range_:.3g}")
     if on_examples:
-        samples, problem = _over_margins(rows, moments, fitted, bits, l0, options, progress)
+        samples, problem = _over_margins(rows, moments, fitted, bits, l0, options, progress, client)
         clock.stage("anneal", f"over the margins, {len(samples)} states")
     else:
-        samples, problem = _search(moments, fitted, bits, l0, options, clock, progress)
+        samples, problem = _search(moments, fitted, bits, l0, options, clock, progress, client)
     classifier = decode(problem, samples, validation=checked)
     clock.stage("decode", f"rank {classifier.source['rank']} of {len(samples)}")
     parts = {"train": rows, "validation": checked, "test": tested}
@@ -172,6 +174,7 @@ def _search(
     options: SolveOptions,
     clock: _Clock,
     progress: Callable[[int, int | None], None] | None,
+    client: Any = None,
 ) -> tuple[Samples, Pubo]:
     """Find low states of the polynomial of bits."""
     pubo = discretize(moments, loss, bits, l0=l0)
@@ -180,7 +183,7 @@ def _search(
     if options.solver not in ("anneal", "exact"):
         problem = quadratize(pubo)
         clock.stage("qubo", f"{problem.variables:,} qubits, {len(problem.ancillas):,} ancillas")
-    found = solve(problem, **vars(options), progress=progress)
+    found = solve(problem, **vars(options), progress=progress, client=client)
     clock.stage(str(found.info["solver"]), f"{len(found):,} states")
     return found, pubo
 
@@ -193,6 +196,7 @@ def _over_margins(
     l0: float,
     options: SolveOptions,
     progress: Callable[[int, int | None], None] | None,
+    client: Any = None,
 ) -> tuple[Samples, Pubo]:
     """Find low states over the margins where the polynomial would be too large.
 
@@ -209,6 +213,7 @@ def _over_margins(
         keep=options.keep,
         seed=options.seed,
         progress=progress,
+        client=client,
     )
     energies = [_objective(rows, loss, w) + l0 * np.count_nonzero(w) for w in weights]
     problem = Pubo(
@@ -289,12 +294,14 @@ def cross_validate(
     options: SolveOptions | None = None,
     seed: int = 0,
     progress: Callable[[int, int | None], None] | None = None,
+    client: Any = None,
 ) -> list[dict[str, Any]]:
     """Try all settings of a grid over orders, bits, omega, l2 and range on k folds.
 
     Gives a row a setting with the mean validation error and its standard error, the best first.
     The data are as they are prepared: where features were chosen or scaled by all rows, the folds
-    have seen each other to that extent.
+    have seen each other to that extent. With a Dask `client` its workers try the settings, each on
+    each fold; the rows are the same.
     """
     strange = sorted(set(grid) - set(GRID_NAMES))
     if strange:
@@ -309,22 +316,28 @@ def cross_validate(
     plans = [_Plan.of(data, {"bits": bits, **setting}, loss, options) for setting in settings]
     needed = [plan.loss.degree for plan in plans if not plan.over_margins]
     pieces = [moments_of(part, max(needed, default=1), fit=True) for part in parts]
-    total = sum(pieces[1:], pieces[0])
-    rows, done = [], 0
-    for setting, plan in zip(settings, plans, strict=True):
-        errors = []
-        for number, piece in enumerate(pieces):
-            errors.append(_fold_error(parts, number, total - piece, plan, l0, options))
-            done += 1
+    trials = [(plan, number) for plan in plans for number in range(count)]
+    shared = (parts, pieces, sum(pieces[1:], pieces[0]), l0, options)
+    if client is not None:
+        from qcompile.distributed import in_order
+
+        found = list(in_order(client, _fold_error, trials, *shared, progress=progress))
+    else:
+        found = []
+        for trial in trials:
+            found.append(_fold_error(trial, *shared))
             if progress is not None:
-                progress(done, len(settings) * count)
-        rows.append(
-            {
-                **{name.rstrip("_"): value for name, value in setting.items()},
-                "validation error": float(np.mean(errors)),
-                "standard error": float(np.std(errors, ddof=1) / np.sqrt(count)),
-            }
+                progress(len(found), len(trials))
+    rows = [
+        {
+            **{name.rstrip("_"): value for name, value in setting.items()},
+            "validation error": float(np.mean(errors)),
+            "standard error": float(np.std(errors, ddof=1) / np.sqrt(count)),
+        }
+        for setting, errors in zip(
+            settings, np.array(found).reshape(len(settings), count), strict=True
         )
+    ]
     return sorted(rows, key=lambda row: float(row["validation error"]))
 
 
@@ -347,14 +360,16 @@ class _Plan:
 
 
 def _fold_error(
+    trial: tuple[_Plan, int],
     parts: Sequence[Dataset],
-    number: int,
-    moments: Moments,
-    plan: _Plan,
+    pieces: Sequence[Moments],
+    total: Moments,
     l0: float,
     options: SolveOptions,
 ) -> float:
     """Train on all folds but one and give the error on that one."""
+    plan, number = trial
+    moments = total - pieces[number]
     if plan.over_margins:
         rows = _joined([part for i, part in enumerate(parts) if i != number])
         fitted = fit_loss_with(moments, plan.loss)

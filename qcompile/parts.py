@@ -1,0 +1,286 @@
+"""Moments of data in parts: files, or the partitions of a collection.
+
+Each part is summed by itself, wherever that happens, and sums are joined in pairs by a tree that
+depends on the number of parts alone. So the same parts give the same moments, bit for bit, on one
+machine and on many. No part has to know the others: its signs are relative to the first label it
+saw, and are turned round where parts meet; it may be narrower than others, have one class only, or
+be empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from qcompile.artifacts import Dataset, Floats, Matrix, Moments, Preparation
+from qcompile.columns import Columns
+from qcompile.data import LateIndexZeroError, RowStream, check_classes, featureless, no_rows
+from qcompile.errors import InputError
+from qcompile.moments import moments_of, moments_of_rows
+from qcompile.svmlight import Progress, SvmlightReader, digest_of_digests, shortest
+
+if TYPE_CHECKING:
+    from qcompile.pipeline import DataOptions
+
+__all__ = ["Part", "Wanted", "add_up", "join", "moments_of_parts", "sum_part"]
+
+Handle = TypeVar("Handle")
+_MOST_LABELS = 100
+ANY_WIDTH = 0  # a preparation that treats each row by itself, however wide
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to sum over the rows of a part; `columns` are the statistics that scaling needs."""
+
+    order: int
+    fit: bool
+    positive: float | None = None
+    index_base: int | None = None
+    num_features: int | None = None
+    preparation: Preparation | None = None
+    columns: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Sums over the rows of one part, or of several that were joined.
+
+    The first of `labels` is the one that counts as +1, unless one was named.
+    """
+
+    name: str
+    sums: Any  # Moments or Columns: both add, and know how to turn labels round
+    labels: tuple[float, ...]
+    index_base: int | None
+    digests: tuple[str, ...] | None
+
+
+Source = str | tuple[str, bytes] | Dataset | tuple[Matrix, Floats]
+
+
+def sum_part(source: Source, name: str, wanted: Wanted) -> Part:
+    """Sum over a part: a file's name, svmlight text with a name, a data set, or rows and labels."""
+    if isinstance(source, Dataset):
+        return _sum_dataset(source, name, wanted)
+    if isinstance(source, tuple) and not isinstance(source[0], str):
+        return _sum_arrays(source[0], np.asarray(source[1]), name, wanted)
+    reader = SvmlightReader(source) if isinstance(source, str) else _reader_of_text(source)
+    stream = RowStream(
+        reader,
+        positive=wanted.positive,
+        index_base=wanted.index_base,
+        num_features=wanted.num_features,
+        is_part=True,
+    )
+    total = _nothing(wanted)
+    for x, signs in stream:
+        total = total + _sums(x, signs, wanted)
+    digests = (reader.digest,) if isinstance(source, str) else None
+    return Part(reader.name, total, stream.labels, stream.index_base, digests)
+
+
+def _reader_of_text(source: Any) -> SvmlightReader:
+    name, text = source
+    return SvmlightReader(name, text=text)
+
+
+def _sum_dataset(data: Dataset, name: str, wanted: Wanted) -> Part:
+    """Sum over rows that have their signs already."""
+    if wanted.columns or wanted.preparation is not None:
+        raise InputError(f"{name}: data sets that are read already cannot be scaled as one")
+    sums = moments_of(data, wanted.order, fit=wanted.fit)
+    return Part(name, sums, (1.0, -1.0), None, None)
+
+
+def _sum_arrays(x: Matrix, labels: Floats, name: str, wanted: Wanted) -> Part:
+    values = np.asarray(labels, dtype=np.float64)
+    if x.ndim != 2 or values.shape != (x.shape[0],):
+        raise InputError(f"{name}: rows of shape {x.shape} with labels of shape {values.shape}")
+    stored = x.data if hasattr(x, "indptr") else x
+    if not (np.isfinite(stored).all() and np.isfinite(values).all()):
+        raise InputError(f"{name}: a value is NaN or infinite; expected finite numbers")
+    seen = tuple(dict.fromkeys(values.tolist()))[:_MOST_LABELS]
+    positive = wanted.positive if wanted.positive is not None else (seen or (1.0,))[0]
+    signs = np.where(values == positive, 1.0, -1.0)
+    return Part(name, _sums(x, signs, wanted), seen, None, None)
+
+
+def _sums(x: Matrix, signs: Floats, wanted: Wanted) -> Any:
+    if wanted.columns:
+        return Columns.of(x, signs)
+    prepared = wanted.preparation
+    if prepared is not None:
+        if prepared.raw_features == ANY_WIDTH:
+            prepared = replace(prepared, raw_features=x.shape[1])
+        x = prepared.apply(_widened(x, prepared.raw_features))
+    return moments_of_rows(x, signs, wanted.order, fit=wanted.fit)
+
+
+def _nothing(wanted: Wanted) -> Any:
+    empty = np.zeros((0, 0)), np.zeros(0)
+    if wanted.columns:
+        return Columns.of(*empty)
+    return moments_of_rows(*empty, wanted.order, fit=wanted.fit)
+
+
+def _widened(x: Matrix, width: int) -> Matrix:
+    """Append columns of zeros that this part happens not to have."""
+    if x.shape[1] == width:
+        return x
+    if not hasattr(x, "indptr"):
+        raise InputError(f"rows of {x.shape[1]} features; expected {width} as in other parts")
+    wider: Any = x.copy()
+    wider.resize((x.shape[0], width))
+    return wider
+
+
+def join(one: Part, two: Part, positive: float | None) -> Part:
+    """Add the sums of two parts, signs made to agree."""
+    if None not in (one.index_base, two.index_base) and one.index_base != two.index_base:
+        raise LateIndexZeroError(
+            f"{one.name} and {two.name}: only one of them uses index 0; expected all files to "
+            "count from the same index (pass --index-base 0 if they are 0-based)"
+        )
+    labels = tuple(dict.fromkeys((*one.labels, *two.labels)))[:_MOST_LABELS]
+    if positive is None and len(labels) > 2:
+        raise InputError(
+            f"{two.name}: label {shortest(labels[2])} is a third class after "
+            f"{shortest(labels[0])} and {shortest(labels[1])}; expected two: choose one against "
+            "the rest with --positive LABEL"
+        )
+    turn = positive is None and bool(two.labels) and two.labels[0] != labels[0]
+    digests = None
+    if one.digests is not None and two.digests is not None:
+        digests = one.digests + two.digests
+    return Part(
+        one.name,
+        one.sums + (two.sums.flipped() if turn else two.sums),
+        labels,
+        one.index_base if two.index_base is None else two.index_base,
+        digests,
+    )
+
+
+def add_up(
+    count: int, leaf: Callable[[int], Handle], joined: Callable[[Handle, Handle], Handle]
+) -> Handle:
+    """Join leaves 0, 1, ... in pairs; at most log2(count) sums wait at a time.
+
+    >>> add_up(5, str, lambda a, b: f"({a}{b})")
+    '(((01)(23))4)'
+    """
+
+    def between(start: int, stop: int) -> Handle:
+        if stop - start == 1:
+            return leaf(start)
+        half = 1 << (stop - start - 1).bit_length() - 1
+        left = between(start, start + half)
+        return joined(left, between(start + half, stop))
+
+    return between(0, count)
+
+
+Total = Callable[[Wanted], Part]
+
+
+def moments_of_parts(
+    total: Total, name: str, options: DataOptions, order: int, *, fit: bool
+) -> Moments:
+    """Take the moments of all parts; `total` sums over them, here or elsewhere.
+
+    Scaling by columns, choosing features and a bias column take a pass of their own first.
+    """
+    _refuse_what_needs_all_rows(options)
+    wanted = Wanted(
+        order=order,
+        fit=fit,
+        positive=options.positive,
+        index_base=options.index_base,
+        num_features=options.num_features,
+    )
+    try:
+        return _moments(total, name, options, wanted)
+    except LateIndexZeroError:
+        if options.index_base is not None:
+            raise
+        return _moments(total, name, options, replace(wanted, index_base=0))
+
+
+def _moments(total: Total, name: str, options: DataOptions, wanted: Wanted) -> Moments:
+    if options.scale == "unit-norm" and options.features is None and not options.bias:
+        alone = Preparation(raw_features=ANY_WIDTH, positive=1.0, negative=None, unit_norm=True)
+        wanted = replace(wanted, preparation=alone)
+    elif options.features is not None or options.scale != "none" or options.bias:
+        found = total(replace(wanted, columns=True))
+        labels = _labels(found, name, options.positive)
+        prepared = found.sums.preparation(
+            labels, scale=options.scale, features=options.features, bias=options.bias
+        )
+        wanted = replace(wanted, preparation=prepared, num_features=found.sums.features)
+    found = total(wanted)
+    moments: Moments = found.sums
+    labels = _labels(found, name, options.positive)
+    if moments.preparation is not None:  # data sets that were prepared before
+        return replace(moments, source={"name": name, "rows": moments.count})
+    about: dict[str, Any] = {"name": name, "rows": moments.count}
+    if found.index_base is not None:
+        about["index_base"] = found.index_base
+    if found.digests is not None:
+        about["sha256"] = digest_of_digests(found.digests)
+        about["parts"] = len(found.digests)
+    prepared = replace(
+        labels if wanted.preparation is None else wanted.preparation,
+        positive=labels.positive,
+        negative=labels.negative,
+    )
+    if prepared.raw_features == ANY_WIDTH:
+        prepared = replace(prepared, raw_features=moments.features)
+    moments = replace(moments, preparation=prepared, source=about)
+    # signs are relative to the first label seen: the larger one shall be +1
+    turn = options.positive is None and found.labels[0] != labels.positive
+    return moments.flipped() if turn else moments
+
+
+def _labels(part: Part, name: str, positive: float | None) -> Preparation:
+    """Say which label is which, after checking that there is something to learn."""
+    if not part.sums.count:
+        raise no_rows(name)
+    if not part.sums.features:
+        raise featureless(name)
+    check_classes(part.labels, positive, name)
+    if positive is not None:
+        return Preparation(raw_features=part.sums.features, positive=positive, negative=None)
+    return Preparation(
+        raw_features=part.sums.features, positive=max(part.labels), negative=min(part.labels)
+    )
+
+
+def _refuse_what_needs_all_rows(options: DataOptions) -> None:
+    given = {"--shuffle": options.shuffle, "--noise": options.noise > 0, "--rows": options.rows}
+    for option, there in given.items():
+        if there:
+            raise InputError(
+                f"{option} with data in several parts: no part knows the others' rows; apply it "
+                "to one file, or choose the files instead"
+            )
+
+
+def local_total(
+    sources: Sequence[Source], names: Sequence[str], progress: Progress | None = None
+) -> Total:
+    """Sum over the parts here, one after the other; each uses all cores."""
+
+    def total(wanted: Wanted) -> Part:
+        def leaf(number: int) -> Part:
+            part = sum_part(sources[number], names[number], wanted)
+            if progress is not None:
+                progress(number + 1, len(sources))
+            return part
+
+        return add_up(len(sources), leaf, lambda one, two: join(one, two, wanted.positive))
+
+    return total
