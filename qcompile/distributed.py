@@ -8,6 +8,7 @@ many workers there are, nor on which of them did what.
 from __future__ import annotations
 
 import itertools
+import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -37,16 +38,24 @@ Result = TypeVar("Result")
 Progress = Callable[[int, int | None], None]
 
 LOCAL = "local"
-_CONNECT_SECONDS = 20
+_CONNECT_SECONDS = 8
 
 
 @contextmanager
 def cluster(address: str | None = None) -> Iterator[Any]:
     """Give a client of the scheduler at `address`, or of a cluster of processes made here."""
     distributed = _library()
+    # at its own level it tells of every connection
+    logging.getLogger("distributed").setLevel(logging.WARNING)
     if address in (None, LOCAL):
         # threads of one process would wait for each other where Python is at work
-        own = {"processes": True, "threads_per_worker": 1, "dashboard_address": None}
+        own = {
+            "processes": True,
+            "threads_per_worker": 1,
+            "dashboard_address": "127.0.0.1:0",
+            # what a task found wrong is told once, here, not by its worker too
+            "silence_logs": logging.CRITICAL,
+        }
         with distributed.LocalCluster(**own) as made, distributed.Client(made) as client:
             yield client
         return

@@ -1,0 +1,314 @@
+"""Work on a Dask cluster of real processes, one of them killed on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from qcompile import (
+    Encoding,
+    InputError,
+    Loss,
+    Moments,
+    QcompileError,
+    anneal_examples,
+    compile,
+    cross_validate,
+    moments_dask,
+    moments_of,
+    prepare,
+    read,
+    solve,
+    train,
+)
+from qcompile.cli import main
+from qcompile.distributed import cluster, in_order
+from qcompile.pipeline import DataOptions, LossOptions, load_moments_of
+from qcompile.train import SolveOptions
+from tests.test_parts import sparse_lines, write_parts
+
+pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    import distributed
+
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+        ) as made,
+        distributed.Client(made) as ready,
+    ):
+        yield ready
+
+
+def assert_equal(one: Moments, two: Moments) -> None:
+    """Bit for bit."""
+    assert (one.count, one.sum_of_squares) == (two.count, two.sum_of_squares)
+    assert dict(one.source) == dict(two.source)
+    assert one.preparation is not None and two.preparation is not None
+    assert one.preparation.to_dict() == two.preparation.to_dict()
+    for key, tensor in one.tensors.items():
+        np.testing.assert_array_equal(tensor, two.tensors[key])
+
+
+def rough_lines(rows: int, features: int, seed: int = 0) -> list[str]:
+    """Values whose sums depend on the order of summation."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(rows, features))
+    y = np.where(x[:, 0] + rng.normal(size=rows) > 0, 1, -1)
+    return [
+        f"{label} " + " ".join(f"{i + 1}:{v!r}" for i, v in enumerate(row.tolist())) + "\n"
+        for label, row in zip(y.tolist(), x, strict=True)
+    ]
+
+
+@pytest.fixture
+def pattern(tmp_path: Path) -> str:
+    text = rough_lines(700, 6)
+    ends = [0, 50, 50, 300, 310, 700]
+    return write_parts(tmp_path, [text[a:b] for a, b in pairwise(ends)])
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"scale": "standard", "features": 4, "bias": True}, {"scale": "unit-norm"}]
+)
+def test_workers_give_the_local_sums_bit_for_bit(
+    client: Any, pattern: str, options: dict[str, Any]
+) -> None:
+    seen: list[tuple[int, int | None]] = []
+    local = load_moments_of(pattern, DataOptions(**options), LossOptions())
+    there = load_moments_of(
+        pattern,
+        DataOptions(**options),
+        LossOptions(),
+        client=client,
+        progress=lambda done, whole: seen.append((done, whole)),
+    )
+    assert_equal(there, local)
+    assert {whole for _, whole in seen} == {5}
+
+
+def test_a_worker_that_dies_is_survived(client: Any, tmp_path: Path) -> None:
+    """SIGKILL while parts are being summed; the sums are those of a quiet run."""
+    text = rough_lines(300, 40)
+    pattern = write_parts(tmp_path, [text] * 24)
+    local = load_moments_of(pattern, DataOptions(), LossOptions())
+    before = client.run(os.getpid)
+    victim = sorted(before.values())[0]
+    killed = threading.Event()
+
+    def kill(done: int, whole: int | None) -> None:
+        if done == 3 and not killed.is_set():
+            killed.set()
+            os.kill(victim, signal.SIGKILL)
+
+    there = load_moments_of(pattern, DataOptions(), LossOptions(), client=client, progress=kill)
+    assert killed.is_set()
+    assert_equal(there, local)
+    client.wait_for_workers(2, timeout=60)
+    assert victim not in client.run(os.getpid).values()
+
+
+def test_restarts_survive_a_death_too(client: Any) -> None:
+    pubo = compile("synthetic:examples=200", bits=3).pubo
+    local = solve(pubo, reads=64, sweeps=400, seed=3)
+    client.wait_for_workers(2, timeout=60)
+    victim = sorted(client.run(os.getpid).values())[0]
+
+    killed = threading.Event()
+
+    def kill(done: int, whole: int | None) -> None:
+        if not killed.is_set():
+            killed.set()
+            os.kill(victim, signal.SIGKILL)
+
+    there = solve(pubo, reads=64, sweeps=400, seed=3, client=client, progress=kill)
+    np.testing.assert_array_equal(there.bits, local.bits)
+    np.testing.assert_array_equal(there.energies, local.energies)
+    assert killed.is_set()
+    client.wait_for_workers(2, timeout=60)
+    assert victim not in client.run(os.getpid).values()
+
+
+def test_restarts_are_those_made_here(client: Any) -> None:
+    """In bits, in weights and over margins, whatever the number of reads."""
+    for bits, reads in ((1, 10), (3, 70), (3, 1)):
+        pubo = compile("synthetic:examples=300", bits=bits).pubo
+        local, there = solve(pubo, reads=reads), solve(pubo, reads=reads, client=client)
+        np.testing.assert_array_equal(local.bits, there.bits)
+    data = read("mease-wyner").take(slice(300))
+    loss, encoding = Loss((0.4, -1.7, 0.8, 2.6, -1.8, -1.3, 1.0)), Encoding(21, 3, 0.4)
+    for each in (None, 2):
+        options: dict[str, Any] = {"reads": 6, "sweeps": 20, "each": each}
+        here = anneal_examples(data, loss, encoding, **options)
+        away = anneal_examples(data, loss, encoding, client=client, **options)
+        np.testing.assert_array_equal(here, away)
+
+
+def test_cross_validation_is_the_one_made_here(client: Any) -> None:
+    data = prepare(read("breast-cancer"), scale="standard", features=5)
+    grid = {"bits": [1, 2], "order": [3, 6]}
+    options = SolveOptions(reads=10)
+    local = cross_validate(data, grid, count=3, options=options)
+    seen: list[int] = []
+    there = cross_validate(
+        data,
+        grid,
+        count=3,
+        options=options,
+        client=client,
+        progress=lambda done, whole: seen.append(done),
+    )
+    assert there == local
+    assert seen == list(range(1, 13))
+
+
+def test_training_uses_the_workers(client: Any) -> None:
+    data = prepare(read("breast-cancer"), scale="standard", features=5)
+    for loss in (LossOptions(), LossOptions(order=6)):
+        options = SolveOptions(reads=10)
+        local = train(data, bits=2, loss=loss, options=options)
+        there = train(data, bits=2, loss=loss, options=options, client=client)
+        np.testing.assert_array_equal(local.classifier.weights, there.classifier.weights)
+
+
+def test_collections(client: Any, tmp_path: Path) -> None:
+    """Bags of lines and of data sets, arrays, delayed data sets: against the rows in one place."""
+    import dask.array as da
+    import dask.bag as db
+    from dask.delayed import delayed
+
+    text = sparse_lines(120)
+    path = tmp_path / "whole.svm"
+    path.write_text("".join(text))
+    data = read(path)
+    whole = moments_of(data, 3, fit=True)
+    dense = data.x.toarray()
+    labels = np.where(data.y > 0, 7.0, 2.0)
+    rows = da.from_array(dense, chunks=(50, 2))
+    parts = [data.take(slice(a, a + 40)) for a in (0, 40, 80)]
+    found = [
+        moments_dask(db.from_sequence(text, npartitions=4)),
+        moments_dask(db.from_sequence(text, npartitions=4), client=client),
+        moments_dask(rows, labels=da.from_array(labels, chunks=70), client=client),
+        moments_dask(db.from_sequence(parts, npartitions=2)),
+        moments_dask([delayed(part) for part in parts]),
+    ]
+    for moments in found:
+        assert moments.count == 120
+        for key, tensor in moments.tensors.items():
+            np.testing.assert_allclose(tensor, whole.tensors[key], rtol=1e-12, atol=1e-12)
+        assert moments.preparation is not None
+        assert moments.preparation.positive == 7
+    assert_equal(found[0], found[1])
+    scaled = moments_dask(rows, labels=da.from_array(labels), scale="standard", features=3)
+    expected = moments_of(prepare(data, scale="standard", features=3), 3)
+    for key, tensor in scaled.tensors.items():
+        np.testing.assert_allclose(tensor, expected.tensors[key], rtol=1e-9, atol=1e-9)
+
+
+def test_collections_that_make_no_sense() -> None:
+    import dask.array as da
+    import dask.bag as db
+
+    rows = da.ones((4, 2), chunks=2)
+    with pytest.raises(InputError, match="without labels"):
+        moments_dask(rows)
+    with pytest.raises(InputError, match="one label for each row"):
+        moments_dask(rows, labels=da.ones(3, chunks=3))
+    with pytest.raises(InputError, match="one class only"):
+        moments_dask(rows, labels=da.ones(4, chunks=4))
+    with pytest.raises(InputError, match="holds int; expected svmlight lines"):
+        moments_dask(db.from_sequence([1, 2]))
+    with pytest.raises(InputError, match="only beside an array"):
+        moments_dask(db.from_sequence(["1 1:1"]), labels=[1])
+    with pytest.raises(InputError, match="without partitions"):
+        moments_dask([])
+    with pytest.raises(InputError, match="NaN or infinite"):
+        moments_dask(rows * np.nan, labels=da.ones(4, chunks=4))
+
+
+def test_errors_come_back_from_workers(client: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.svm").write_text("1 1:1\n2 1:x\n")
+    (tmp_path / "b.svm").write_text("1 1:1\n")
+    with pytest.raises(InputError, match=r"a\.svm, line 2: value 'x'"):
+        load_moments_of(str(tmp_path / "*.svm"), DataOptions(), LossOptions(), client=client)
+    for options in ({"shuffle": True}, {"noise": 0.1}, {"rows": 5}):
+        with pytest.raises(InputError, match=r"several parts"):
+            load_moments_of(
+                str(tmp_path / "*.svm"), DataOptions(**options), LossOptions(), client=client
+            )
+    with pytest.raises(InputError, match="workers cannot read it"):
+        load_moments_of("synthetic", DataOptions(), LossOptions(), client=client)
+    with pytest.raises(InputError, match="only anneal's restarts"):
+        solve(compile("synthetic", bits=1).pubo, solver="exact", client=client)
+
+
+def _die(number: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_task_that_kills_every_worker_is_given_up() -> None:
+    with cluster() as own, pytest.raises(QcompileError, match="every worker that took this task"):
+        list(in_order(own, _die, [1]))
+
+
+def test_the_command(pattern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A cluster made here gives the file that one machine gives."""
+    one, two = str(tmp_path / "one-qubo.json"), str(tmp_path / "two-qubo.json")
+    assert main(["compile", pattern, "--bits", "2", "--emit", one, "-q"]) == 0
+    assert main(["compile", pattern, "--bits", "2", "--emit", two, "-q", "--dask"]) == 0
+    assert Path(one).read_bytes() == Path(two).read_bytes()
+    assert main(["compile", pattern, "--dask", "127.0.0.1:1", "-q"]) == 2
+    assert "no Dask scheduler at 127.0.0.1:1" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["compile", "--dask", pattern])
+    assert "write --dask last" in capsys.readouterr().err
+
+
+def test_a_scheduler_by_its_address(client: Any, pattern: str) -> None:
+    with cluster(client.scheduler.address) as other:
+        there = load_moments_of(pattern, DataOptions(), LossOptions(), client=other)
+    assert_equal(there, load_moments_of(pattern, DataOptions(), LossOptions()))
+
+
+def test_ctrl_c_leaves_no_worker_behind(pattern: str, tmp_path: Path) -> None:
+    """The command is interrupted while its workers are at work."""
+    code = (
+        "import sys, time\n"
+        "from qcompile.distributed import cluster, in_order\n"
+        "if __name__ == '__main__':\n"
+        "    with cluster() as client:\n"
+        "        print(*client.run(__import__('os').getpid).values(), flush=True)\n"
+        "        list(in_order(client, time.sleep, [600, 600]))\n"
+    )
+    script = tmp_path / "work.py"
+    script.write_text(code)
+    with subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        workers = list(map(int, process.stdout.readline().split()))
+        assert workers
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+    for _ in range(100):
+        if not any(Path(f"/proc/{pid}").exists() for pid in workers):
+            break
+        time.sleep(0.1)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
