@@ -1,0 +1,1 @@
+"""qcompile beside its peers, same inputs, same run: ``python -m benchmarks.peers``."""
