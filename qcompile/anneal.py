@@ -111,6 +111,7 @@ def _levels(encoding: Encoding) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 One = Callable[[int, Any], None]
+Found = tuple[Floats, NDArray[np.int32]]  # energies and states
 
 
 def _over_weights(
@@ -249,7 +250,8 @@ class _Search:
 
     `prepare(*problem)` gives what a restart does and the size of a state. Restarts are dealt out
     in groups of fixed size, each with a pool of its own, so that the result is the same for any
-    number of threads or workers. With `each` a group is one restart.
+    number of threads or workers. With `each` a group is one restart, and so many states of it are
+    kept in any case.
     """
 
     prepare: Callable[..., tuple[One, int]]
@@ -267,15 +269,14 @@ class _Search:
     def _size(self) -> int:
         return max(1, -(-self.reads // _GROUPS)) if self.each is None else 1
 
-    def run(self, starts: Sequence[int]) -> Iterator[tuple[Floats, NDArray[np.int32]]]:
+    def run(self, starts: Sequence[int]) -> Iterator[Found]:
         """Give the lowest states of each group, groups in order."""
         from qcompile.pool_kernel import pool_of
 
         one, variables = self.prepare(*self.problem)
-        room = self.keep if self.each is None else min(self.keep, self.each)
 
-        def group(start: int) -> tuple[Floats, NDArray[np.int32]]:
-            pool = pool_of(room, variables)
+        def group(start: int) -> Found:
+            pool = pool_of(self.keep, variables)
             for number in range(start, min(self.reads, start + self._size)):
                 one(number, pool)
             filled = int(pool.meta[0])
@@ -287,27 +288,36 @@ class _Search:
 def _restarts(search: _Search, progress: Progress | None, client: Any = None) -> NDArray[np.int32]:
     """Run all restarts, and give the lowest states of them."""
     results = search.run(search.groups) if client is None else _on_workers(search, client)
-    energies = np.zeros(0)
-    states: NDArray[np.int32] | None = None
+    lowest: Found | None = None
+    firsts: list[Found] = []
     try:
-        for done, (found, where) in enumerate(results, 1):
-            states = where[:0] if states is None else states
-            energies, states = _lowest(
-                np.concatenate([energies, found]), np.concatenate([states, where]), search.keep
-            )
+        for done, found in enumerate(results, 1):
+            lowest = _lowest([found] if lowest is None else [lowest, found], search.keep)
+            if search.each is not None:
+                firsts.append(_lowest([found], search.each))
             if progress is not None:
-                progress(
-                    min(search.reads, -(-done * search.reads // len(search.groups))), search.reads
-                )
+                share = -(-done * search.reads // len(search.groups))
+                progress(min(search.reads, share), search.reads)
     except KeyboardInterrupt:
-        if states is None:
+        if lowest is None:
             raise
         _log.warning("interrupted: keeping the best states so far")
-    assert states is not None
-    return states
+    assert lowest is not None
+    if not firsts:
+        return lowest[1]
+    return _some_of_each(firsts, lowest, search.keep)[1]
 
 
-def _on_workers(search: _Search, client: Any) -> Iterator[tuple[Floats, NDArray[np.int32]]]:
+def _some_of_each(firsts: list[Found], lowest: Found, keep: int) -> Found:
+    """Give the first states of each read, filled up with the lowest of all."""
+    distinct = _lowest(firsts, keep)
+    taken = {state.tobytes() for state in distinct[1]}
+    others = [i for i, state in enumerate(lowest[1]) if state.tobytes() not in taken]
+    chosen = others[: keep - len(distinct[0])]
+    return _lowest([distinct, (lowest[0][chosen], lowest[1][chosen])], keep)
+
+
+def _on_workers(search: _Search, client: Any) -> Iterator[Found]:
     from qcompile.distributed import in_order
 
     threads = max(1, sum(client.nthreads().values()))
@@ -317,13 +327,14 @@ def _on_workers(search: _Search, client: Any) -> Iterator[tuple[Floats, NDArray[
         yield from results
 
 
-def _some_groups(starts: Sequence[int], search: _Search) -> list[tuple[Floats, NDArray[np.int32]]]:
+def _some_groups(starts: Sequence[int], search: _Search) -> list[Found]:
     return list(search.run(starts))
 
 
-def _lowest(
-    energies: Floats, states: NDArray[np.int32], keep: int
-) -> tuple[Floats, NDArray[np.int32]]:
+def _lowest(found: Sequence[Found], keep: int) -> Found:
+    """Give the lowest distinct states, in order."""
+    energies = np.concatenate([part[0] for part in found])
+    states = np.concatenate([part[1] for part in found])
     _, first = np.unique(states, axis=0, return_index=True)
     order = first[np.argsort(energies[first], kind="stable")][:keep]
     return energies[order], states[order]
@@ -349,10 +360,13 @@ def anneal_examples(
 
     For losses of any order, and those that are no polynomials; nothing but the data has to fit in
     memory. The search begins at the weights `start` (one row, or a row for each read), with so
-    little heat that it stays in their valley, or anywhere. At most `each` states of one read are
-    kept: states that differ, for a choice among them on other rows.
+    little heat that it stays in their valley, or anywhere. The `each` lowest states of every read
+    are kept in any case, and the lowest of all fill up the rest: states that differ, for a choice
+    among them on other rows.
     """
     check_counts(reads, sweeps, keep)
+    if each is not None and not 1 <= each * reads <= keep:
+        raise InputError(f"{each} states of each of {reads} reads; expected {keep} in all at most")
     if encoding.features != data.features:
         raise InputError(f"an encoding of {encoding.features} weights for {data.features} features")
     low, high = _levels(encoding)

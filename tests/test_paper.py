@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.paper import figure2, sets
+from benchmarks.paper import figure2, methods, sets
 from benchmarks.paper.methods import GRID, METHODS, Effort
 from qcompile import (
     Encoding,
@@ -68,6 +68,37 @@ def test_a_search_may_begin_somewhere() -> None:
         assert found[0, 0] == start
 
 
+def test_each_read_has_its_own_beginning_and_its_share() -> None:
+    """Two valleys, one deeper: of every read something is kept, the lowest fill up the rest."""
+    data = from_arrays(np.array([[1.0], [1.0], [-1.0]]), [1.0, 1.0, -1.0])
+    loss = Loss((0.0, -0.1, -2.0, 0.0, 1.0))  # valleys at about -1 and, deeper, at 1
+    encoding = Encoding(1, 4, 2.0)
+    starts = np.array([[-1.0], [1.0]])
+    options: dict[str, Any] = {"sweeps": 1, "start": starts, "temperatures": (1e-9, 1e-9)}
+    lowest = anneal_examples(data, loss, encoding, reads=2, keep=1, **options)
+    assert lowest.ravel().tolist() == [1.0]
+    both = anneal_examples(data, loss, encoding, reads=2, keep=2, each=1, **options)
+    assert both.ravel().tolist() == [1.0, -1.0]
+    # without temperatures of its own, a search that begins somewhere stays near
+    near = anneal_examples(data, loss, encoding, reads=1, keep=1, start=starts[0], sweeps=2)
+    assert near[0, 0] < 0
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(50, 3))
+    rows = from_arrays(x, np.where(x[:, 0] > 0, 1.0, -1.0))
+    grid = Encoding(3, 2, 1.0)
+    filled = anneal_examples(rows, loss, grid, reads=3, keep=20, each=2)
+    assert len(filled) == len(np.unique(filled, axis=0)) == 20
+    assert sorted(map(tuple, filled[:1])) == sorted(
+        map(tuple, anneal_examples(rows, loss, grid, reads=3, keep=1))
+    )
+    with pytest.raises(InputError, match="2 states of each of 3 reads; expected 5 in all"):
+        anneal_examples(rows, loss, grid, reads=3, keep=5, each=2)
+    with pytest.raises(InputError, match=r"start has shape \(2, 3\); expected 3 finite weights"):
+        anneal_examples(rows, loss, grid, reads=3, start=np.zeros((2, 3)))
+    with pytest.raises(InputError, match="finite"):
+        anneal_examples(rows, loss, grid, reads=1, start=np.full(3, np.nan))
+
+
 def test_q_loss_is_checked() -> None:
     with pytest.raises(InputError, match="q 1"):
         QLoss(q=1.0)
@@ -123,6 +154,43 @@ def test_risks_of_all_classifiers() -> None:
 def _cubic_of(x: Any, y: Any) -> tuple[Moments, Loss]:
     moments = moments_of(from_arrays(x, y), order=3)
     return moments, fit_loss(moments, prior_std=1.0, range_=2.0)
+
+
+def test_columns_are_standardised_by_the_rows_to_train_on() -> None:
+    data = sets.load("Mease-Wyner")
+    assert data is not None
+    for fold in (0, 3):
+        part = sets.cut(data, 10, fold)
+        x = np.asarray(part.train.x)
+        np.testing.assert_allclose(x[:, :20].mean(axis=0), 0, atol=1e-12)
+        np.testing.assert_allclose(x[:, :20].std(axis=0), 1)
+        assert (x[:, 20] == 1).all()
+        # those of the test rows are not: nobody looked at them
+        assert np.abs(np.asarray(part.test.x)[:, :20].mean(axis=0)).max() > 1e-3
+
+
+def test_slopes_are_those_of_the_losses() -> None:
+    margins = np.array([-2.0, -0.3, 0.2, 0.9, 1.5])
+    for loss in (Loss((0.4, -1.0, 0.5, 0.2, 0.1)), QLoss(q=-0.5)):
+        rise = (loss(margins + 1e-6) - loss(margins - 1e-6)) / 2e-6
+        np.testing.assert_allclose(methods._slope(loss, margins), rise, rtol=1e-5, atol=1e-8)
+
+
+def test_descent_goes_down_and_stays_inside() -> None:
+    data = sets.load("Mease-Wyner")
+    assert data is not None
+    part = sets.cut(data, 10, 0)
+    loss, zeta = Loss(methods._SIXTH, l2=0.01), 0.3
+    start = 0.9 * methods._hinge(part, 1e-3)
+
+    def risk(w: Any) -> float:
+        return float(np.mean(loss(part.train.margins(w)))) + 0.005 * float(w @ w)
+
+    found = methods._descend(part, loss, zeta, start)
+    assert risk(found) < risk(np.clip(start, -zeta, zeta))
+    assert np.abs(found).max() <= zeta
+    filled = methods._descend(part, ZeroOneLoss(), 0.7, start)
+    assert np.abs(filled).max() == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize("name", METHODS)

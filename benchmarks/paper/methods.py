@@ -5,8 +5,8 @@ classifier of least validation error among fifty states of low energy, as in the
 
 All annealed methods search alike. Two reads of three begin in a valley that descent in the
 continuum found, from the smooth hinge's classifiers at several strengths and sizes; the others
-begin anywhere. The fifty are the lowest few of each read: the fifty lowest of all reads are
-often neighbours of one state, and leave validation nothing to choose.
+begin anywhere. Some of the fifty are the lowest of each read, the others the lowest of all: the
+fifty lowest alone are often neighbours of one state, and leave validation nothing to choose.
 """
 
 from __future__ import annotations
@@ -82,18 +82,26 @@ def _anneal(
 ) -> NDArray[np.float64]:
     encoding = Encoding(cut.train.features, bits, zeta)
     warm = min(len(_BEGINNINGS), -(-2 * effort.reads // 3))
-    each = _CANDIDATES // effort.reads
-    shared: dict[str, Any] = {"sweeps": effort.sweeps, "keep": _CANDIDATES, "each": each}
-    valleys = _valleys(cut, loss, zeta, warm)
-    found = anneal_examples(
-        cut.train, loss, encoding, start=valleys, reads=warm, seed=seed, **shared
-    )
-    if effort.reads > warm:
-        more = anneal_examples(
-            cut.train, loss, encoding, reads=effort.reads - warm, seed=seed + 1, **shared
-        )
-        found = np.concatenate([found, more])
-    return np.asarray(found[np.argmin(wrong_answers(cut.validation, found))])
+    found = []
+    starts: list[Any] = [_valleys(cut, loss, zeta, warm), None]
+    for number, (start, reads) in enumerate(zip(starts, (warm, effort.reads - warm), strict=True)):
+        keep = _CANDIDATES * reads // effort.reads
+        if reads:
+            found.append(
+                anneal_examples(
+                    cut.train,
+                    loss,
+                    encoding,
+                    start=start,
+                    reads=reads,
+                    sweeps=effort.sweeps,
+                    keep=keep,
+                    each=max(1, keep // reads // 2),
+                    seed=seed + number,
+                )
+            )
+    candidates = np.concatenate(found)
+    return np.asarray(candidates[np.argmin(wrong_answers(cut.validation, candidates))])
 
 
 @lru_cache(maxsize=64)
