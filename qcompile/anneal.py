@@ -40,7 +40,7 @@ _HOT, _COLD = 0.5, 0.02
 _WARM = 0.05
 _SWEEPS = 200
 _HIGHEST_ORDER = 8
-_GROUPS, _TASKS_A_THREAD = 64, 2
+_GROUPS, _TASKS_A_THREAD = 64, 8
 _MOST_SWEEPS, _MOST_KEPT = 10_000_000, 100_000
 
 
@@ -318,10 +318,9 @@ def _some_of_each(firsts: list[Found], lowest: Found, keep: int) -> Found:
 
 
 def _on_workers(search: _Search, client: Any) -> Iterator[Found]:
-    from qcompile.distributed import in_order
+    from qcompile.distributed import in_order, threads_of
 
-    threads = max(1, sum(client.nthreads().values()))
-    count = min(len(search.groups), _TASKS_A_THREAD * threads)
+    count = min(len(search.groups), _TASKS_A_THREAD * threads_of(client))
     shares = [list(map(int, share)) for share in np.array_split(np.array(search.groups), count)]
     for results in in_order(client, _some_groups, shares, search):
         yield from results

@@ -80,12 +80,14 @@ def add_dask_option(command: argparse.ArgumentParser, work: str) -> None:
 
 
 def _dask_address(text: str) -> str:
-    if text != "local" and not re.fullmatch(r"([a-z]+://)?[^\s/*]+:[0-9]+", text):
+    address = text.rstrip("/")
+    found = re.fullmatch(r"((tcp|tls|ws|wss|ucx)://)?[^\s/*]+:([0-9]{1,5})", address)
+    if address != "local" and not (found and int(found[3]) < 65536):
         raise argparse.ArgumentTypeError(
             f"found {text!r}; expected an address such as tcp://host:8786, or nothing: then write "
             "--dask last, or --dask=local"
         )
-    return text
+    return address
 
 
 def client_of(options: argparse.Namespace) -> AbstractContextManager[Any]:

@@ -268,7 +268,7 @@ def from_arrays(
 
     values = np.asarray(labels, dtype=np.float64)
     name = str((source or {}).get("name", name)) if name == "data" else name
-    rows: Any = _canonical(x) if sp.issparse(x) else frozen(x)
+    rows: Any = canonical(x) if sp.issparse(x) else frozen(x)
     stored = rows.data if sp.issparse(rows) else rows
     if rows.ndim != 2 or values.shape != (rows.shape[0],):
         raise InputError(f"{name}: rows of shape {rows.shape} with labels of {values.shape}")
@@ -278,7 +278,7 @@ def from_arrays(
         raise featureless(name)
     if not (np.isfinite(stored).all() and np.isfinite(values).all()):
         raise InputError(f"{name}: a value is NaN or infinite; expected finite numbers")
-    _check_sizes(stored, name)
+    check_sizes(stored, name)
     classes = np.unique(values).tolist()
     check_classes(classes, positive, name)
     preparation = Preparation(
@@ -289,7 +289,7 @@ def from_arrays(
     return Dataset(rows, frozen(preparation.signs(values)), preparation, dict(source or {}))
 
 
-def _check_sizes(values: Floats, name: str) -> None:
+def check_sizes(values: Floats, name: str) -> None:
     """Refuse numbers whose squares would be lost: nothing useful can be computed from them."""
     smallest, largest = extent(values)
     if smallest < _SMALLEST or largest > _LARGEST:
@@ -300,7 +300,7 @@ def _check_sizes(values: Floats, name: str) -> None:
         )
 
 
-def _canonical(x: Any) -> Matrix:
+def canonical(x: Any) -> Matrix:
     """Give sparse rows with ascending columns, none of them repeated, no stored zeros."""
     import scipy.sparse as sp
 

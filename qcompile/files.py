@@ -8,6 +8,7 @@ are checked before memory is allocated, and every error names the file.
 from __future__ import annotations
 
 import bz2
+import glob
 import gzip
 import lzma
 import math
@@ -128,7 +129,10 @@ def check_outputs(paths: Iterable[str], *, inputs: Iterable[str | None] = ()) ->
 
     No output may be one of the inputs either.
     """
-    read = {os.path.realpath(path) for path in inputs if path is not None and path != "-"}
+    named = [path for path in inputs if path is not None and path != "-"]
+    read = {os.path.realpath(path) for path in named}
+    for pattern in named:  # such as 'part-*.svm'
+        read.update(map(os.path.realpath, glob.glob(pattern)))  # noqa: PTH207
     seen = set()
     for path in paths:
         check_writable(path)

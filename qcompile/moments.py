@@ -20,7 +20,14 @@ from qcompile.artifacts import Dataset, Floats, Matrix, Moments, extent, frozen,
 from qcompile.data import RowStream
 from qcompile.errors import InputError
 
-__all__ = ["Moments", "memory_needed", "moments_of", "moments_of_rows", "tensor_keys"]
+__all__ = [
+    "Moments",
+    "check_order",
+    "memory_needed",
+    "moments_of",
+    "moments_of_rows",
+    "tensor_keys",
+]
 
 MAX_ORDER = 8
 _LARGEST = 1e30  # its eighth power, times many rows, is still a number
@@ -42,8 +49,7 @@ def moments_of(
     >>> moments_of(read("mease-wyner"), order=3).tensors[3, 0].shape
     (1771,)
     """
-    if not 1 <= order <= MAX_ORDER:
-        raise InputError(f"order {order}; expected 1 to {MAX_ORDER}")
+    check_order(order)
     keys = tensor_keys(order, fit=order % 2 == 1 if fit is None else fit)
     total = _Sums(keys)
     if isinstance(data, Dataset):
@@ -55,6 +61,12 @@ def moments_of(
         moments = total.moments(order, data.preparation, data.source)
         return moments.flipped() if data.flip else moments
     return _moments_of_parts(data, order, total)
+
+
+def check_order(order: int) -> None:
+    """Refuse degrees that are not supported."""
+    if not 1 <= order <= MAX_ORDER:
+        raise InputError(f"order {order}; expected 1 to {MAX_ORDER}")
 
 
 def moments_of_rows(x: Matrix, signs: Floats, order: int, *, fit: bool) -> Moments:

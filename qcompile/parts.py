@@ -9,23 +9,43 @@ be empty.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from qcompile import product_sums
 from qcompile.artifacts import Dataset, Floats, Matrix, Moments, Preparation
 from qcompile.columns import Columns
-from qcompile.data import LateIndexZeroError, RowStream, check_classes, featureless, no_rows
+from qcompile.data import (
+    LateIndexZeroError,
+    RowStream,
+    canonical,
+    check_classes,
+    check_sizes,
+    featureless,
+    no_rows,
+)
 from qcompile.errors import InputError
-from qcompile.moments import moments_of, moments_of_rows
+from qcompile.moments import check_order, moments_of, moments_of_rows
 from qcompile.svmlight import Progress, SvmlightReader, digest_of_digests, shortest
 
 if TYPE_CHECKING:
     from qcompile.pipeline import DataOptions
 
-__all__ = ["Part", "Wanted", "add_up", "join", "moments_of_parts", "sum_part"]
+__all__ = [
+    "Part",
+    "TextPart",
+    "Wanted",
+    "add_up",
+    "join",
+    "local_total",
+    "moments_of_parts",
+    "sum_part",
+]
 
 Handle = TypeVar("Handle")
 _MOST_LABELS = 100
@@ -49,26 +69,43 @@ class Wanted:
 class Part:
     """Sums over the rows of one part, or of several that were joined.
 
-    The first of `labels` is the one that counts as +1, unless one was named.
+    `labels` says for each label in which part it was first seen; the first of them is the one
+    that counts as +1, unless one was named.
     """
 
     name: str
     sums: Any  # Moments or Columns: both add, and know how to turn labels round
-    labels: tuple[float, ...]
+    labels: Mapping[float, str]
     index_base: int | None
     digests: tuple[str, ...] | None
 
 
-Source = str | tuple[str, bytes] | Dataset | tuple[Matrix, Floats]
+@dataclass(frozen=True)
+class TextPart:
+    """Svmlight text that is no file."""
+
+    text: bytes
+
+
+Source = str | TextPart | Dataset | tuple[Matrix, Any]
 
 
 def sum_part(source: Source, name: str, wanted: Wanted) -> Part:
-    """Sum over a part: a file's name, svmlight text with a name, a data set, or rows and labels."""
-    if isinstance(source, Dataset):
-        return _sum_dataset(source, name, wanted)
-    if isinstance(source, tuple) and not isinstance(source[0], str):
-        return _sum_arrays(source[0], np.asarray(source[1]), name, wanted)
-    reader = SvmlightReader(source) if isinstance(source, str) else _reader_of_text(source)
+    """Sum over a part: a file, svmlight text, a data set, or rows and labels."""
+    # one core for matrix products, here as on workers: their rounding depends on it
+    with product_sums.single_threaded_blas():
+        if isinstance(source, Dataset):
+            return _sum_dataset(source, name, wanted)
+        if isinstance(source, tuple):
+            return _sum_arrays(source[0], source[1], name, wanted)
+        return _sum_text(source, name, wanted)
+
+
+def _sum_text(source: str | TextPart, name: str, wanted: Wanted) -> Part:
+    if isinstance(source, str):
+        reader = SvmlightReader(source, name=name)
+    else:
+        reader = SvmlightReader(name, text=source.text)
     stream = RowStream(
         reader,
         positive=wanted.positive,
@@ -78,38 +115,55 @@ def sum_part(source: Source, name: str, wanted: Wanted) -> Part:
     )
     total = _nothing(wanted)
     for x, signs in stream:
-        total = total + _sums(x, signs, wanted)
+        total = total + _sums(x, signs, name, wanted)
+    labels = dict.fromkeys(stream.labels, reader.name)
     digests = (reader.digest,) if isinstance(source, str) else None
-    return Part(reader.name, total, stream.labels, stream.index_base, digests)
-
-
-def _reader_of_text(source: Any) -> SvmlightReader:
-    name, text = source
-    return SvmlightReader(name, text=text)
+    return Part(reader.name, total, labels, stream.index_base, digests)
 
 
 def _sum_dataset(data: Dataset, name: str, wanted: Wanted) -> Part:
     """Sum over rows that have their signs already."""
-    if wanted.columns or wanted.preparation is not None:
-        raise InputError(f"{name}: data sets that are read already cannot be scaled as one")
+    if wanted.columns or wanted.preparation is not None or wanted.positive is not None:
+        raise InputError(
+            f"{name}: a data set that is read already; expected lines or arrays where they are to "
+            "be scaled or relabelled: use prepare() on all rows before, or leave these options out"
+        )
     sums = moments_of(data, wanted.order, fit=wanted.fit)
-    return Part(name, sums, (1.0, -1.0), None, None)
+    return Part(name, sums, {1.0: name, -1.0: name}, None, None)
 
 
-def _sum_arrays(x: Matrix, labels: Floats, name: str, wanted: Wanted) -> Part:
-    values = np.asarray(labels, dtype=np.float64)
-    if x.ndim != 2 or values.shape != (x.shape[0],):
-        raise InputError(f"{name}: rows of shape {x.shape} with labels of shape {values.shape}")
-    stored = x.data if hasattr(x, "indptr") else x
+def _sum_arrays(x: Any, labels: Any, name: str, wanted: Wanted) -> Part:
+    import scipy.sparse as sp
+
+    try:
+        values = np.asarray(labels, dtype=np.float64)
+        rows: Any = canonical(x) if sp.issparse(x) else np.asarray(x, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name}: rows or labels that are no numbers; expected numbers") from None
+    if np.iscomplexobj(x) or rows.ndim != 2 or values.shape != (rows.shape[0],):
+        raise InputError(
+            f"{name}: rows of shape {rows.shape} with labels of shape {values.shape}; expected "
+            "real rows and a label for each"
+        )
+    stored = rows.data if sp.issparse(rows) else rows
     if not (np.isfinite(stored).all() and np.isfinite(values).all()):
         raise InputError(f"{name}: a value is NaN or infinite; expected finite numbers")
-    seen = tuple(dict.fromkeys(values.tolist()))[:_MOST_LABELS]
-    positive = wanted.positive if wanted.positive is not None else (seen or (1.0,))[0]
+    seen = _kept(dict.fromkeys(values.tolist(), name), wanted.positive)
+    positive = next(iter(seen), 1.0) if wanted.positive is None else wanted.positive
     signs = np.where(values == positive, 1.0, -1.0)
-    return Part(name, _sums(x, signs, wanted), seen, None, None)
+    return Part(name, _sums(rows, signs, name, wanted), seen, None, None)
 
 
-def _sums(x: Matrix, signs: Floats, wanted: Wanted) -> Any:
+def _kept(labels: Mapping[float, str], positive: float | None) -> dict[float, str]:
+    """Give the first labels, and the positive one wherever it was seen."""
+    kept = dict(itertools.islice(labels.items(), _MOST_LABELS))
+    if positive is not None and positive in labels:
+        kept[positive] = labels[positive]
+    return kept
+
+
+def _sums(x: Matrix, signs: Floats, name: str, wanted: Wanted) -> Any:
+    check_sizes(x.data if hasattr(x, "indptr") else x, name)
     if wanted.columns:
         return Columns.of(x, signs)
     prepared = wanted.preparation
@@ -145,14 +199,16 @@ def join(one: Part, two: Part, positive: float | None) -> Part:
             f"{one.name} and {two.name}: only one of them uses index 0; expected all files to "
             "count from the same index (pass --index-base 0 if they are 0-based)"
         )
-    labels = tuple(dict.fromkeys((*one.labels, *two.labels)))[:_MOST_LABELS]
+    later = {label: name for label, name in two.labels.items() if label not in one.labels}
+    labels = _kept({**one.labels, **later}, positive)
     if positive is None and len(labels) > 2:
+        first, second, third = itertools.islice(labels, 3)
         raise InputError(
-            f"{two.name}: label {shortest(labels[2])} is a third class after "
-            f"{shortest(labels[0])} and {shortest(labels[1])}; expected two: choose one against "
-            "the rest with --positive LABEL"
+            f"{labels[third]}: label {shortest(third)} is a third class after {shortest(first)} "
+            f"and {shortest(second)}; expected two: choose one against the rest with "
+            "--positive LABEL"
         )
-    turn = positive is None and bool(two.labels) and two.labels[0] != labels[0]
+    turn = positive is None and bool(two.labels) and next(iter(two.labels)) != next(iter(labels))
     digests = None
     if one.digests is not None and two.digests is not None:
         digests = one.digests + two.digests
@@ -194,6 +250,7 @@ def moments_of_parts(
 
     Scaling by columns, choosing features and a bias column take a pass of their own first.
     """
+    check_order(order)
     _refuse_what_needs_all_rows(options)
     wanted = Wanted(
         order=order,
@@ -229,9 +286,11 @@ def _moments(total: Total, name: str, options: DataOptions, wanted: Wanted) -> M
     about: dict[str, Any] = {"name": name, "rows": moments.count}
     if found.index_base is not None:
         about["index_base"] = found.index_base
-    if found.digests is not None:
+    if found.digests is not None and len(found.digests) > 1:
         about["sha256"] = digest_of_digests(found.digests)
         about["parts"] = len(found.digests)
+    elif found.digests is not None:  # as if it had been read here
+        about |= {"name": Path(found.name).name, "sha256": found.digests[0]}
     prepared = replace(
         labels if wanted.preparation is None else wanted.preparation,
         positive=labels.positive,
@@ -241,7 +300,7 @@ def _moments(total: Total, name: str, options: DataOptions, wanted: Wanted) -> M
         prepared = replace(prepared, raw_features=moments.features)
     moments = replace(moments, preparation=prepared, source=about)
     # signs are relative to the first label seen: the larger one shall be +1
-    turn = options.positive is None and found.labels[0] != labels.positive
+    turn = options.positive is None and next(iter(found.labels)) != labels.positive
     return moments.flipped() if turn else moments
 
 
@@ -251,7 +310,7 @@ def _labels(part: Part, name: str, positive: float | None) -> Preparation:
         raise no_rows(name)
     if not part.sums.features:
         raise featureless(name)
-    check_classes(part.labels, positive, name)
+    check_classes(tuple(part.labels), positive, name)
     if positive is not None:
         return Preparation(raw_features=part.sums.features, positive=positive, negative=None)
     return Preparation(
@@ -264,8 +323,8 @@ def _refuse_what_needs_all_rows(options: DataOptions) -> None:
     for option, there in given.items():
         if there:
             raise InputError(
-                f"{option} with data in several parts: no part knows the others' rows; apply it "
-                "to one file, or choose the files instead"
+                f"{option} with --dask or data in several parts: no part knows the others' rows; "
+                "apply it where the rows are together, or leave it out"
             )
 
 

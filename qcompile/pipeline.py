@@ -218,7 +218,8 @@ def load_moments_of(
     named = named_sets.is_named(source) or str(source) == "-"
     names = [str(source)] if named else file_names(source)
     if client is not None and named:
-        raise InputError(f"{source}: workers cannot read it; expected files, such as 'part-*.svm'")
+        shown = "standard input" if str(source) == "-" else source
+        raise InputError(f"{shown}: workers cannot read it; expected files, such as 'part-*.svm'")
     if client is not None or (len(names) > 1 and not data.need_all_rows_at_once):
         total = local_total(names, names, progress)
         if client is not None:

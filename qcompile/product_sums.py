@@ -22,7 +22,15 @@ from qcompile import multisets
 from qcompile.artifacts import Floats, Matrix
 from qcompile.threads import cores, ordered
 
-__all__ = ["SPARE_MEMORY", "Rows", "count_subsets", "dense_route", "sparse_route", "sums"]
+__all__ = [
+    "SPARE_MEMORY",
+    "Rows",
+    "count_subsets",
+    "dense_route",
+    "single_threaded_blas",
+    "sparse_route",
+    "sums",
+]
 
 Key: TypeAlias = tuple[int, int]
 Progress: TypeAlias = Callable[[int, int | None], None]
@@ -63,7 +71,7 @@ def sums(rows: Rows, keys: tuple[Key, ...], progress: Progress | None = None) ->
     route, task_rows, workers = _choose(rows, keys)
     slices = [slice(a, a + task_rows) for a in range(0, len(rows), task_rows)]
     total: dict[Key, Floats] = {}
-    with _single_threaded_blas() if workers > 1 else nullcontext():
+    with single_threaded_blas() if workers > 1 else nullcontext():
         results = ordered(lambda part: dict(route(rows.take(part), keys)), slices, workers=workers)
         for part, result in zip(slices, results, strict=True):
             for key, values in result.items():
@@ -93,7 +101,8 @@ def _choose(rows: Rows, keys: tuple[Key, ...]) -> tuple[Callable[..., Parts], in
     return count_subsets if ones else sparse_route, -(-len(rows) // tasks), workers
 
 
-def _single_threaded_blas() -> Any:
+def single_threaded_blas() -> Any:
+    """Products of matrices on one core: their rounding depends on the number of threads."""
     from threadpoolctl import threadpool_limits
 
     return threadpool_limits(1, user_api="blas")

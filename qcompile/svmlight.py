@@ -76,10 +76,16 @@ class SvmlightReader:
     """Iterate over the pieces of a file; knows the digest of its text once it is exhausted."""
 
     def __init__(
-        self, path: str | Path, *, text: bytes | None = None, progress: Progress | None = None
+        self,
+        path: str | Path,
+        *,
+        name: str | None = None,
+        text: bytes | None = None,
+        progress: Progress | None = None,
     ) -> None:
-        """Read the file at `path`, or `text`, which then goes by that name."""
-        self.name = "standard input" if str(path) == "-" else _printable(str(path))
+        """Read the file at `path`, or `text`; errors call it by `name`, or else by its path."""
+        shown = str(path) if name is None else name
+        self.name = "standard input" if shown == "-" else _printable(shown)
         self._path, self._text = path, text
         self._progress = progress
         self._digest = hashlib.sha256()
@@ -284,12 +290,15 @@ def digest_of_digests(digests: Iterable[str]) -> str:
 def file_names(source: str | Path) -> list[str]:
     """Give the files that a pattern such as ``part-*.svm.gz`` names, or the one file itself."""
     name = str(source)
-    if not set("*?[") & set(name) or Path(name).exists():
+    if not set("*?[") & set(name) or os.path.lexists(name):
         return [name]
     matches = glob.glob(name)  # noqa: PTH207  # a pattern may be absolute
     found = sorted(path for path in matches if Path(path).is_file())
     if not found:
-        raise InputError(f"{_printable(name)}: no file matches; expected svmlight files")
+        raise InputError(
+            f"{_printable(name)}: no file matches; expected svmlight files (folders do not count): "
+            "look with ls"
+        )
     return found
 
 

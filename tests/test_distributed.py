@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -25,6 +26,7 @@ from qcompile import (
     anneal_examples,
     compile,
     cross_validate,
+    from_arrays,
     moments_dask,
     moments_of,
     prepare,
@@ -35,6 +37,7 @@ from qcompile import (
 from qcompile.cli import main
 from qcompile.distributed import cluster, in_order
 from qcompile.pipeline import DataOptions, LossOptions, load_moments_of
+from qcompile.svmlight import lines
 from qcompile.train import SolveOptions
 from tests.test_parts import sparse_lines, write_parts
 
@@ -145,14 +148,14 @@ def test_restarts_survive_a_death_too(client: Any) -> None:
 
 def test_restarts_are_those_made_here(client: Any) -> None:
     """In bits, in weights and over margins, whatever the number of reads."""
-    for bits, reads in ((1, 10), (3, 70), (3, 1)):
+    for bits, reads in ((1, 10), (3, 65), (3, 1)):
         pubo = compile("synthetic:examples=300", bits=bits).pubo
         local, there = solve(pubo, reads=reads), solve(pubo, reads=reads, client=client)
         np.testing.assert_array_equal(local.bits, there.bits)
     data = read("mease-wyner").take(slice(300))
     loss, encoding = Loss((0.4, -1.7, 0.8, 2.6, -1.8, -1.3, 1.0)), Encoding(21, 3, 0.4)
-    for each in (None, 2):
-        options: dict[str, Any] = {"reads": 6, "sweeps": 20, "each": each}
+    for each, reads in ((None, 6), (2, 6), (1, 66)):
+        options: dict[str, Any] = {"reads": reads, "sweeps": 5, "each": each, "keep": 70}
         here = anneal_examples(data, loss, encoding, **options)
         away = anneal_examples(data, loss, encoding, client=client, **options)
         np.testing.assert_array_equal(here, away)
@@ -220,9 +223,92 @@ def test_collections(client: Any, tmp_path: Path) -> None:
         np.testing.assert_allclose(tensor, expected.tensors[key], rtol=1e-9, atol=1e-9)
 
 
+def test_one_class_against_the_rest(client: Any, tmp_path: Path) -> None:
+    """The named label is +1, wherever it is and whatever its size."""
+    import dask.array as da
+    import dask.bag as db
+
+    rng = np.random.default_rng(2)
+    x, labels = rng.normal(size=(60, 3)), np.repeat([5.0, 1.0, 3.0], 20)
+    whole = moments_of(from_arrays(x, labels, positive=1.0), 2)
+    text = list(lines(x, labels))
+    pattern = write_parts(tmp_path, [text[:15], text[15:45], text[45:]])
+    rows = da.from_array(x, chunks=(25, 3))
+    found = [
+        moments_dask(rows, 2, labels=labels, positive=1.0),
+        moments_dask(rows, 2, labels=list(labels), positive=1.0, client=client),
+        moments_dask(
+            db.from_sequence([line.rstrip() for line in text], npartitions=3), 2, positive=1.0
+        ),
+        load_moments_of(
+            pattern, DataOptions(positive=1.0), LossOptions(coefficients=(0, 1, 1)), client=client
+        ),
+    ]
+    for moments in found:
+        assert set(moments.tensors) == set(whole.tensors)
+        for key, tensor in moments.tensors.items():
+            np.testing.assert_allclose(tensor, whole.tensors[key], rtol=1e-12, atol=1e-12)
+
+
+def test_sparse_chunks_of_any_kind(client: Any) -> None:
+    """Entries stored twice, whole numbers, columns first: as from_arrays takes them."""
+    import dask.array as da
+    import scipy.sparse as sp
+
+    rng = np.random.default_rng(3)
+    dense = rng.integers(-2, 3, size=(80, 30)) * (rng.random((80, 30)) < 0.1).astype(float)
+    labels = np.where(rng.random(80) < 0.5, 1.0, -1.0)
+    whole = moments_of(from_arrays(sp.csr_array(dense), labels), 3)
+
+    def doubled(block: Any) -> Any:
+        where = np.nonzero(block)
+        half = block[where] / 2
+        return sp.coo_matrix(
+            (np.tile(half, 2), tuple(np.tile(place, 2) for place in where)), block.shape
+        )
+
+    for kind in (
+        doubled,
+        sp.csr_matrix,
+        lambda b: sp.csc_array(b.astype(int)),
+        lambda b: b.astype(int),
+    ):
+        rows = da.from_array(dense, chunks=(30, 30)).map_blocks(kind)
+        found = moments_dask(rows, labels=labels)
+        for key, tensor in found.tensors.items():
+            np.testing.assert_allclose(tensor, whole.tensors[key], rtol=1e-12, atol=1e-12)
+
+
+def test_empty_partitions(client: Any) -> None:
+    import dask.bag as db
+    from dask.delayed import delayed
+
+    text = sparse_lines(20)
+    bag = db.from_delayed([delayed(text[:5]), delayed([]), delayed(text[5:])])
+    assert moments_dask(bag).count == 20
+    assert (
+        moments_dask(bag.filter(lambda line: line.startswith(("7", "2"))), client=client).count
+        == 20
+    )
+    with pytest.raises(InputError, match="no rows"):
+        moments_dask(db.from_delayed([delayed([])]))
+
+
+def test_wide_rows_are_summed_alike(client: Any, tmp_path: Path) -> None:
+    """So wide that one machine would use all its cores for a single matrix product."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 350))
+    text = list(lines(x, np.where(x[:, 0] > 0, 1.0, -1.0)))
+    pattern = write_parts(tmp_path, [text[:40], text[40:]])
+    loss = LossOptions(coefficients=(0.0, 1.0, 1.0, 1.0))
+    local = load_moments_of(pattern, DataOptions(), loss)
+    assert_equal(load_moments_of(pattern, DataOptions(), loss, client=client), local)
+
+
 def test_collections_that_make_no_sense() -> None:
     import dask.array as da
     import dask.bag as db
+    from dask.delayed import delayed
 
     rows = da.ones((4, 2), chunks=2)
     with pytest.raises(InputError, match="without labels"):
@@ -233,12 +319,29 @@ def test_collections_that_make_no_sense() -> None:
         moments_dask(rows, labels=da.ones(4, chunks=4))
     with pytest.raises(InputError, match="holds int; expected svmlight lines"):
         moments_dask(db.from_sequence([1, 2]))
-    with pytest.raises(InputError, match="only beside an array"):
+    with pytest.raises(InputError, match="beside a Dask array only"):
         moments_dask(db.from_sequence(["1 1:1"]), labels=[1])
     with pytest.raises(InputError, match="without partitions"):
         moments_dask([])
     with pytest.raises(InputError, match="NaN or infinite"):
         moments_dask(rows * np.nan, labels=da.ones(4, chunks=4))
+    with pytest.raises(InputError, match="NaN or infinite"):
+        moments_dask(rows, labels=[1.0, 2.0, np.nan, 1.0])
+    with pytest.raises(InputError, match="no numbers"):
+        moments_dask(rows, labels=["a", "b", "a", "b"])
+    with pytest.raises(InputError, match="real rows"):
+        moments_dask(rows * 1j, labels=[1, 2, 1, 2])
+    with pytest.raises(InputError, match="compute_chunk_sizes"):
+        moments_dask(rows[rows[:, 0] > 0], labels=[1, 2, 1, 2])
+    with pytest.raises(InputError, match="a str; expected a Dask bag"):
+        moments_dask("part-*.svm")
+    with pytest.raises(InputError, match="partition 0 is a list; expected a data set"):
+        moments_dask([delayed(5)])
+    with pytest.raises(InputError, match="order 9"):
+        moments_dask(rows, 9, labels=[1, 2, 1, 2])
+    data = read("long-servedio").take(slice(9))
+    with pytest.raises(InputError, match="read already"):
+        moments_dask([delayed(data)], scale="standard")
 
 
 def test_errors_come_back_from_workers(client: Any, tmp_path: Path) -> None:
@@ -247,7 +350,7 @@ def test_errors_come_back_from_workers(client: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a\.svm, line 2: value 'x'"):
         load_moments_of(str(tmp_path / "*.svm"), DataOptions(), LossOptions(), client=client)
     for options in ({"shuffle": True}, {"noise": 0.1}, {"rows": 5}):
-        with pytest.raises(InputError, match=r"several parts"):
+        with pytest.raises(InputError, match="with --dask or data in several parts"):
             load_moments_of(
                 str(tmp_path / "*.svm"), DataOptions(**options), LossOptions(), client=client
             )
@@ -267,6 +370,79 @@ def test_a_task_that_kills_every_worker_is_given_up() -> None:
         list(in_order(own, _die, [1]))
 
 
+def _threads(number: int) -> int:
+    from qcompile.threads import cores
+
+    return cores()
+
+
+def test_a_task_keeps_to_the_threads_of_its_worker(client: Any) -> None:
+    assert list(in_order(client, _threads, [1, 2, 3])) == [1, 1, 1]
+
+
+def test_what_is_not_asked_for_any_more_is_cancelled(client: Any) -> None:
+    """Ten tasks of a minute, given up after the first result."""
+    results = in_order(client, time.sleep, [0, *[60] * 10])
+    next(results)
+    results.close()  # type: ignore[attr-defined]
+    assert list(in_order(client, str, [5])) == ["5"]
+
+
+def test_a_cluster_that_is_gone(pattern: str) -> None:
+    """Before tasks are sent and while they run: one line, not the library's own noise."""
+    import distributed
+
+    for when in ("before", "during"):
+        with distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+        ) as made:
+            other = distributed.Client(made, set_as_default=False)
+            if when == "during":
+                results = in_order(other, time.sleep, [0, 600])
+                next(results)
+        with pytest.raises(QcompileError, match="the Dask cluster is gone") as caught:
+            if when == "during":
+                next(results)
+            else:
+                solve(compile("synthetic:examples=50", bits=1).pubo, client=other)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_scheduler_without_workers_and_one_that_is_none(pattern: str) -> None:
+    import distributed
+
+    with (
+        distributed.LocalCluster(
+            n_workers=0, processes=True, dashboard_address="127.0.0.1:0"
+        ) as made,
+        pytest.raises(InputError, match="has no workers"),
+        cluster(made.scheduler_address),
+    ):
+        pass
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes calls, says nothing
+        port = silent.getsockname()[1]
+        with (
+            pytest.raises(InputError, match="no Dask scheduler at"),
+            cluster(f"127.0.0.1:{port}"),
+        ):
+            pass
+
+
+def test_a_file_that_workers_do_not_see(client: Any, pattern: str, tmp_path: Path) -> None:
+    from qcompile.distributed import total_on
+    from qcompile.parts import Wanted
+
+    gone = str(tmp_path / "gone.svm")
+    with pytest.raises(InputError, match="a worker does not see this file"):
+        total_on(client, [gone], [gone])(Wanted(order=1, fit=False))
+
+
+def test_without_dask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert main(["compile", "data.svm", "--dask"]) == 2
+    assert "pip install 'qcompile[dask]'" in capsys.readouterr().err
+
+
 def test_the_command(pattern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A cluster made here gives the file that one machine gives."""
     one, two = str(tmp_path / "one-qubo.json"), str(tmp_path / "two-qubo.json")
@@ -275,9 +451,14 @@ def test_the_command(pattern: str, tmp_path: Path, capsys: pytest.CaptureFixture
     assert Path(one).read_bytes() == Path(two).read_bytes()
     assert main(["compile", pattern, "--dask", "127.0.0.1:1", "-q"]) == 2
     assert "no Dask scheduler at 127.0.0.1:1" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["compile", "--dask", pattern])
-    assert "write --dask last" in capsys.readouterr().err
+    for strange in (pattern, "foo://127.0.0.1:1", "127.0.0.1:99999"):
+        with pytest.raises(SystemExit):
+            main(["compile", "--dask", strange])
+        assert "write --dask last" in capsys.readouterr().err
+    alone = str(tmp_path / "part-04.svm")
+    assert main(["compile", alone, "--bits", "1", "--emit", one, "-q"]) == 0
+    assert main(["compile", alone, "--bits", "1", "--emit", two, "-q", "--dask=local"]) == 0
+    assert Path(one).read_bytes() == Path(two).read_bytes()
 
 
 def test_a_scheduler_by_its_address(client: Any, pattern: str) -> None:
@@ -299,14 +480,21 @@ def test_ctrl_c_leaves_no_worker_behind(pattern: str, tmp_path: Path) -> None:
     script = tmp_path / "work.py"
     script.write_text(code)
     with subprocess.Popen(
-        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     ) as process:
         assert process.stdout is not None
         workers = list(map(int, process.stdout.readline().split()))
         assert workers
         time.sleep(1)
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: workers too
         process.wait(60)
+        assert process.stderr is not None
+        noise = process.stderr.read()
+    assert noise.count("Traceback") == 1, noise  # the script's own
     for _ in range(100):
         if not any(Path(f"/proc/{pid}").exists() for pid in workers):
             break

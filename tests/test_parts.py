@@ -225,3 +225,122 @@ def test_a_qubo_of_parts_is_verified_against_them(
     (tmp_path / "part-01.svm").write_text("".join(text[30:69]))
     assert main(["verify", qubo, "--data", pattern]) == 1
     capsys.readouterr()
+
+
+@pytest.mark.parametrize("positive", [2.0, 7.0])
+def test_one_class_against_the_rest_over_parts(tmp_path: Path, positive: float) -> None:
+    """The positive label comes late, as the larger and as the smaller one, after 130 others."""
+    many = [f"{100 + i} 1:{i}.5\n" for i in range(130)]
+    pieces = [many[:70], many[70:], ["2 1:1 2:2\n"], ["7 2:-3\n", "2 1:0.5\n"]]
+    pattern = write_parts(tmp_path, pieces)
+    (tmp_path / "whole.svm").write_text("".join(line for piece in pieces for line in piece))
+    whole = moments_of(read(tmp_path / "whole.svm", positive=positive), 3)
+    assert_close(of(pattern, positive=positive), whole)
+    with pytest.raises(InputError, match="no row has the positive label 3"):
+        of(pattern, positive=3.0)
+
+
+def test_the_third_class_is_named_where_it_is(tmp_path: Path) -> None:
+    pattern = write_parts(tmp_path, [["1 1:1\n"], ["1 1:2\n"], ["2 1:2\n"], ["3 1:2\n"]])
+    with pytest.raises(InputError, match=r"part-03\.svm: label 3 is a third class after 1 and 2"):
+        of(pattern)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [1, 0, 2], [1, 2, 0]])
+def test_the_first_index_is_told_by_any_part(tmp_path: Path, order: list[int]) -> None:
+    """An empty part, wherever it stands, has no say."""
+    pieces: list[list[str]] = [[], ["1 1:1\n", "2 2:1\n"], ["2 1:3\n"]]
+    pattern = write_parts(tmp_path, [pieces[i] for i in order])
+    assert of(pattern).source["index_base"] == 1
+    assert of(pattern).features == 2
+    shifted = of(pattern, index_base=0)
+    assert (shifted.source["index_base"], shifted.features) == (0, 3)
+
+
+def test_one_file_by_a_pattern_is_that_file(tmp_path: Path) -> None:
+    (tmp_path / "only.svm").write_text("".join(sparse_lines()))
+    by_name, by_pattern = of(str(tmp_path / "only.svm")), of(str(tmp_path / "on*.svm"))
+    assert dict(by_name.source) == dict(by_pattern.source)
+    two = write_parts(tmp_path, [sparse_lines(), sparse_lines()])
+    assert of(two).source["parts"] == 2
+
+
+def test_files_come_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for name in ("b", "a", "c"):
+        (tmp_path / f"{name}.svm").write_text("1 1:1\n2 1:2\n")
+    (tmp_path / "d.svm").mkdir()
+    found = file_names(tmp_path / "*.svm")
+    assert [Path(path).name for path in found] == ["a.svm", "b.svm", "c.svm"]
+    with pytest.raises(InputError, match="no file matches"):
+        file_names("a" * 300 + "*")
+
+
+def test_progress_counts_all_files(tmp_path: Path) -> None:
+    text = sparse_lines()
+    pattern = write_parts(tmp_path, [text[:30], text[30:]])
+    seen: list[tuple[int, int | None]] = []
+    read(pattern, progress=lambda done, whole: seen.append((done, whole)))
+    whole = sum(path.stat().st_size for path in tmp_path.iterdir())
+    assert seen[-1] == (whole, whole)
+    assert sorted(seen) == seen
+
+
+def test_no_output_over_a_file_that_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = sparse_lines()
+    pattern = write_parts(tmp_path, [text[:30], text[30:]])
+    victim = tmp_path / "part-01.svm"
+    for command in (
+        ["data", pattern, "-o", str(victim)],
+        ["train", pattern, "--bits", "1", "-o", str(victim)],
+        ["loss", pattern, "-o", str(victim)],
+    ):
+        assert main([*command, "-q"]) == 2
+        assert "is read as input" in capsys.readouterr().err
+    assert victim.read_text() == "".join(text[30:])
+
+
+def test_sizes_and_orders_are_checked_as_in_one_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pattern = write_parts(tmp_path, [["1 1:1e200 2:1\n"], ["2 2:1\n", "1 1:3\n"]])
+    for scale in ("none", "standard", "max-abs"):
+        with pytest.raises(InputError, match=r"part-00\.svm: a value of size 1e\+200"):
+            of(pattern, scale=scale)
+    pattern = write_parts(tmp_path, [["1 1:1\n"], ["2 1:2\n"]])
+    assert main(["compile", pattern, "--bits", "1", "-q", "--coefficients", "1"]) == 2
+    assert "order 0; expected 1 to 8" in capsys.readouterr().err
+    assert main(["compile", pattern, "--bits", "1", "-q", "--order", "9"]) == 2
+    assert "order 9" in capsys.readouterr().err
+
+
+def test_equal_columns_are_ranked_by_position() -> None:
+    """Rounding must not decide between columns that say the same."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 6))
+    x[:, 4] = 3 * x[:, 1]
+    x[:, 5] = 0.1  # constant: its spread is rounding
+    y = np.where(x[:, 1] > 0, 1.0, -1.0)
+    whole = Columns.of(x, y)
+    parts = Columns.of(x[:100], y[:100]) + Columns.of(x[100:], y[100:])
+    for columns in (whole, parts):
+        assert columns._most_correlated(1).tolist() == [1]
+        assert 5 not in columns._most_correlated(5).tolist()
+
+
+def test_an_empty_side_counts_for_its_width() -> None:
+    nothing, some = (
+        Columns.of(np.zeros((0, 3)), np.zeros(0)),
+        Columns.of(-np.ones((2, 1)), np.ones(2)),
+    )
+    for total in (nothing + some, some + nothing):
+        assert (total.count, total.features) == (2, 3)
+        assert total.largest.tolist() == [1.0, 0.0, 0.0]
+
+
+def test_largest_sizes_of_sparse_columns() -> None:
+    import scipy.sparse as sp
+
+    x = sp.csr_array(np.array([[-3.0, 0.0], [1.0, -2.0]]))
+    assert Columns.of(x, np.array([1.0, -1.0])).largest.tolist() == [3.0, 2.0]
