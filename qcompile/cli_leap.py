@@ -37,7 +37,11 @@ def _add_submit_command(commands: Any) -> None:
         commands,
         "submit",
         summary="send a problem to Leap so that it cannot be lost, wait, and decode the answer",
-        example="qcompile submit qubo.json --num-reads 500 --label heart -o model.json",
+        example="""
+            qcompile submit qubo.json --num-reads 500 --label heart -o model.json
+            qcompile submit qubo.json --num-reads 500 --dry-run
+            qcompile submit qubo.json --solver-type hybrid --yes --no-wait
+        """,
         takes_data=False,
     )
     command.add_argument("problem", metavar="FILE", help="a qubo or pubo file (.json, .npz)")
@@ -93,7 +97,10 @@ def _add_resume_command(commands: Any) -> None:
         commands,
         "resume",
         summary="go on with a job after a crash, Ctrl-C or a power cut; nothing is sent twice",
-        example="qcompile resume 20260131-101500-1a2b3c4d -o model.json",
+        example="""
+            qcompile resume 20260131-101500-1a2b3c4d -o model.json
+            qcompile resume 20260131-101500-1a2b3c4d --no-wait
+        """,
         takes_data=False,
     )
     command.add_argument("job", metavar="JOB", help="its id, the beginning of it, or its folder")
@@ -108,7 +115,10 @@ def _add_jobs_command(commands: Any) -> None:
         commands,
         "jobs",
         summary="list the jobs, or show one",
-        example="qcompile jobs",
+        example="""
+            qcompile jobs
+            qcompile jobs 20260131-101500-1a2b3c4d --json
+        """,
         takes_data=False,
     )
     command.add_argument("job", metavar="JOB", nargs="?", help="its id or the beginning of it")
@@ -124,7 +134,10 @@ def _add_cancel_command(commands: Any) -> None:
         commands,
         "cancel",
         summary="cancel what has not run yet of a job",
-        example="qcompile cancel 20260131-101500-1a2b3c4d",
+        example="""
+            qcompile cancel 20260131-101500-1a2b3c4d
+            qcompile cancel 20260131-101500-1a2b3c4d --grace 0 --json
+        """,
         takes_data=False,
     )
     command.add_argument("job", metavar="JOB", help="its id, the beginning of it, or its folder")
@@ -194,7 +207,7 @@ def _run_submit(options: argparse.Namespace) -> None:
     embedding = None
     if options.embedding is not None:
         embedding = embedding_files.load_embedding(options.embedding)
-    with bar("Leap") as progress:
+    with bar("Leap", counted=True) as progress:
         found = submit(
             problem,
             solver=options.solver,
@@ -285,7 +298,7 @@ def _run_resume(options: argparse.Namespace) -> None:
 
     outputs = _outputs(options)
     files.check_outputs(outputs)
-    with bar("Leap") as progress:
+    with bar("Leap", counted=True) as progress:
         found = resume(
             options.job,
             profile=options.profile,
