@@ -118,6 +118,7 @@ def run_python(block: Block, names: dict[str, Any]) -> None:
 def test_snippets_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("QCOMPILE_JOBS", str(tmp_path / "jobs"))
+    monkeypatch.setenv("QCOMPILE_MEMORY", "")  # a page may set it; it is put back afterwards
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in BLOCKS:
         if block.page != page or block.reason is not None:
