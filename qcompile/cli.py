@@ -354,7 +354,7 @@ def _run_data(options: argparse.Namespace) -> None:
     with bar("reading") as progress:
         data = load_data(options.data, grouped(DataOptions, options), progress=progress)
     parts = split(data, shares, seed=options.seed) if options.split else (data,)
-    with files.all_or_nothing():
+    with bar("write"), passing("write"), files.all_or_nothing():
         for part, path in zip(parts, options.output, strict=False):
             files.save_svmlight(part, path)
     show(_describe_data(data), options, written=options.output)
@@ -374,7 +374,7 @@ def _run_loss(options: argparse.Namespace) -> None:
     with bar("fit loss"), passing("fit loss"):
         loss = fit_loss_with(moments, wanted)
     written = [path for path in (options.output, options.plot) if path]
-    with files.all_or_nothing():
+    with bar("write"), passing("write"), files.all_or_nothing():
         if options.output:
             files.save_loss(
                 loss, options.output, preparation=moments.preparation, source=moments.source
@@ -510,12 +510,15 @@ def _run_estimate(options: argparse.Namespace) -> None:
     elif options.data is not None:
         show_rows([_counted(options)], options)
     elif options.features is not None:
-        order = grouped(LossOptions, options).degree
-        found = estimate(order, options.features, options.bits)
-        physical = _on_machine(options, order, found.bits, found.ancillas)
+        with bar("estimate"), passing("estimate"):
+            order = grouped(LossOptions, options).degree
+            found = estimate(order, options.features, options.bits)
+            physical = _on_machine(options, order, found.bits, found.ancillas)
         show_rows([found.to_dict() | physical], options)
     elif cli_machine.names_machine(options):
-        show_rows(largest_problems(cli_machine.machine_of(options)), options)
+        with bar("estimate"), passing("estimate"):
+            rows = largest_problems(cli_machine.machine_of(options))
+        show_rows(rows, options)
     else:
         raise InputError(
             "give --features N (and --order, --bits), DATA, --table paper, or --machine NAME alone "

@@ -11,6 +11,7 @@ from qcompile import cli_machine, embedding_files, files
 from qcompile.cli_common import FORMATS, add_command, show, show_rows
 from qcompile.cli_solve import REPAIRS, load_problem
 from qcompile.errors import InputError
+from qcompile.passes import passing
 from qcompile.progress import bar
 
 if TYPE_CHECKING:
@@ -207,7 +208,8 @@ def _run_submit(options: argparse.Namespace) -> None:
     embedding = None
     if options.embedding is not None:
         embedding = embedding_files.load_embedding(options.embedding)
-    with bar("Leap", counted=True) as progress:
+    asks = not (options.yes or options.dry_run)
+    with bar("Leap", counted=asks) as progress, passing("submit"):
         found = submit(
             problem,
             solver=options.solver,
@@ -298,7 +300,7 @@ def _run_resume(options: argparse.Namespace) -> None:
 
     outputs = _outputs(options)
     files.check_outputs(outputs)
-    with bar("Leap", counted=True) as progress:
+    with bar("Leap") as progress, passing("resume"):
         found = resume(
             options.job,
             profile=options.profile,
@@ -406,13 +408,14 @@ def _run_cancel(options: argparse.Namespace) -> None:
     from qcompile.submission import cancel, fate
 
     job = load_job(options.job, options.jobs)
-    stages = cancel(
-        job,
-        profile=options.profile,
-        region=options.region,
-        same_account=options.same_account,
-        patience=_patience(options),
-    )
+    with bar("Leap"), passing("cancel"):
+        stages = cancel(
+            job,
+            profile=options.profile,
+            region=options.region,
+            same_account=options.same_account,
+            patience=_patience(options),
+        )
     over = all(stage in ("cancelled", "failed") for stage in stages)
     summary = {
         "job": job.id,

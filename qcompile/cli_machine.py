@@ -111,7 +111,9 @@ def _add_machines_command(commands: Any) -> None:
 
 def _run_machines(options: argparse.Namespace) -> None:
     if options.machine is not None:
-        show_rows([_describe(load_machine(options.machine))], options)
+        with bar("make graphs"), passing("make graphs"):
+            row = _describe(load_machine(options.machine))
+        show_rows([row], options)
         return
     names = ("name", "topology", "shape", "qubits", "couplers", "working_qubits", "title")
     with bar("make graphs"), passing("make graphs"):

@@ -235,7 +235,8 @@ def _run_decode(options: argparse.Namespace) -> None:
     if options.validation is not None:
         if problem.preparation is None:
             raise InputError("this problem does not say how its data were prepared")
-        validation = _prepared(options.validation, problem)
+        with bar("read"), passing("read validation data"):
+            validation = _prepared(options.validation, problem)
     with bar("decode"), passing("decode"):
         found = decode(problem, samples, validation=validation)
     if options.output:
