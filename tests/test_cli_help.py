@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import io
 import json
+import os
 import re
 import shlex
 import shutil
@@ -290,8 +291,7 @@ def test_the_peak_is_that_of_the_pass(caplog: pytest.LogCaptureFixture) -> None:
     assert list(found) == ["small", "large", "after", "around"]
     assert 180 < found["large"] - found["small"] < 260
     assert found["around"] >= found["large"]
-    clears = Path("/proc/self/clear_refs")
-    if clears.exists():
+    if os.access("/proc/self/clear_refs", os.W_OK):
         assert found["after"] < found["large"] - 150
 
 
