@@ -6,11 +6,13 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from qcompile import (
+    cli_completion,
+    cli_hints,
     cli_leap,
     cli_machine,
     cli_solve,
@@ -24,6 +26,7 @@ from qcompile.accounting import account, dimod_ancillas
 from qcompile.artifacts import SCALINGS, Dataset, Loss, Moments, Preparation, Pubo, Qubo
 from qcompile.cli_common import (
     BAD_INPUT,
+    EXIT_CODES,
     FORMATS,
     INTERRUPTED,
     NOT_PROVED,
@@ -41,6 +44,7 @@ from qcompile.data import add_noise, read, shuffle, split
 from qcompile.errors import InputError, LeapError, QcompileError
 from qcompile.estimate import estimate, paper_table
 from qcompile.memory import human
+from qcompile.passes import passing
 from qcompile.physical import largest_problems, physical_estimate
 from qcompile.pipeline import (
     Compiled,
@@ -67,6 +71,17 @@ _KINDS = {
 
 _log = logging.getLogger("qcompile")
 
+# The way from data to answers, then short cuts, the real machine, and what helps on the way.
+_WAYS = {
+    "Stages, in order": (
+        "data", "loss", "compile", "verify", "embed", "solve", "decode", "predict"
+    ),
+    "The whole way at once": ("train",),
+    "On the real machine, in place of embed, solve and decode": (
+        "submit", "resume", "jobs", "cancel"
+    ),
+}  # fmt: skip
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; gives the exit code.
@@ -82,7 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = options.run(options) or 0
         sys.stdout.flush()
     except QcompileError as error:
-        print(f"qcompile: error: {error}", file=sys.stderr)
+        advice = cli_hints.next_command(error, options, options.command)
+        print(f"qcompile: error: {error}{advice}", file=sys.stderr)
         return UNFINISHED if isinstance(error, LeapError) else BAD_INPUT
     except MemoryError:
         print("qcompile: error: out of memory; use fewer rows, features or bits", file=sys.stderr)
@@ -106,12 +122,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="qcompile",
         description="Compile the training of a robust binary classifier for a quantum annealer.",
-        epilog="Stages: data -> loss -> compile (moments, loss, pubo, qubo) -> verify -> embed "
-        "-> solve or submit (Leap) -> decode -> predict; train goes the whole way. "
-        "Try: qcompile compile breast-cancer --scale standard --features 8 --bits 2",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"qcompile {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
+    commands = parser.add_subparsers(
+        required=True, dest="command", metavar="COMMAND", parser_class=Parser
+    )
     _add_data_command(commands)
     _add_loss_command(commands)
     _add_compile_command(commands)
@@ -120,7 +136,23 @@ def _parser() -> argparse.ArgumentParser:
     cli_machine.add_commands(commands)
     cli_solve.add_commands(commands, _add_data_options, _add_loss_options)
     cli_leap.add_commands(commands)
+    cli_completion.add_commands(commands, parser)
+    parser.epilog = "\n\n".join([*_ways(parser.commands()), _exit_codes()])
     return parser
+
+
+def _ways(commands: dict[str, Parser]) -> Iterator[str]:
+    """Show the commands in the order of their use, an example each."""
+    placed = [name for names in _WAYS.values() for name in names]
+    rest = tuple(name for name in commands if name not in placed)
+    for title, names in {**_WAYS, "Besides": rest}.items():
+        yield f"{title}:\n" + "\n".join(f"  {commands[name].examples[0]}" for name in names)
+
+
+def _exit_codes() -> str:
+    lines = [f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items()]
+    kept = "       (embed, solve and train keep the best so far, say so, and exit with 0)"
+    return "\n".join(["Exit codes:", *lines, kept, "", "Each command: qcompile COMMAND --help"])
 
 
 def _add_data_command(commands: Any) -> None:
@@ -128,7 +160,11 @@ def _add_data_command(commands: Any) -> None:
         commands,
         "data",
         summary="look at a data set, or write one as svmlight text",
-        example="qcompile data synthetic --noise 0.1 --split 0.7 0.3 -o train.svm -o test.svm",
+        example="""
+            qcompile data synthetic --noise 0.1 --split 0.7 0.3 -o train.svm -o test.svm
+            qcompile data breast-cancer -o data.svm
+            qcompile data --list
+        """,
     )
     command.add_argument("data", metavar="DATA", nargs="?")
     command.add_argument("--list", action="store_true", help="list the named sets")
@@ -147,7 +183,10 @@ def _add_loss_command(commands: Any) -> None:
         commands,
         "loss",
         summary="fit a polynomial loss to a data set",
-        example="qcompile loss data.svm --order 3 --plot loss.png",
+        example="""
+            qcompile loss data.svm --order 3 --plot loss.png
+            qcompile loss data.svm --scale standard --order 6 --omega 0.1 -o loss.json
+        """,
     )
     command.add_argument("data", metavar="DATA")
     command.add_argument("-o", "--output", metavar="FILE", help="write the loss as JSON")
@@ -162,7 +201,11 @@ def _add_compile_command(commands: Any) -> None:
         commands,
         "compile",
         summary="turn a data set into a polynomial of weight bits and a QUBO",
-        example="qcompile compile data.svm --order 3 --bits 4 --emit qubo.json",
+        example="""
+            qcompile compile data.svm --order 3 --bits 4 --emit qubo.json
+            qcompile compile data.svm --features 5 --bits 2 --emit qubo.json --emit pubo.json
+            qcompile compile breast-cancer --features 4 --bits 1 --emit qubo=problem.lp -v
+        """,
     )
     command.add_argument("data", metavar="DATA")
     command.add_argument(
@@ -210,7 +253,11 @@ def _add_verify_command(commands: Any) -> None:
         commands,
         "verify",
         summary="prove that a QUBO file is the problem that it claims to be",
-        example="qcompile verify qubo.json --data data.svm",
+        example="""
+            qcompile verify qubo.json --data data.svm
+            qcompile verify qubo.json --pubo pubo.json
+            qcompile verify qubo.json --embedding embedding.json
+        """,
         takes_data=False,
     )
     command.add_argument("qubo", metavar="QUBO", help="a .json or .npz file of qcompile")
@@ -232,7 +279,11 @@ def _add_estimate_command(commands: Any) -> None:
         commands,
         "estimate",
         summary="say what a problem costs: without data of any size at once, with data counted",
-        example="qcompile estimate --order 3 --features 100 --bits 4",
+        example="""
+            qcompile estimate --order 3 --features 100 --bits 4
+            qcompile estimate --machine advantage --features 12 --bits 2
+            qcompile estimate --table paper --format csv
+        """,
     )
     command.add_argument("data", metavar="DATA", nargs="?", help="count the terms of these data")
     command.add_argument("--table", choices=("paper",), help="the paper's table, computed")
@@ -303,7 +354,7 @@ def _run_data(options: argparse.Namespace) -> None:
     with bar("reading") as progress:
         data = load_data(options.data, grouped(DataOptions, options), progress=progress)
     parts = split(data, shares, seed=options.seed) if options.split else (data,)
-    with files.all_or_nothing():
+    with bar("write"), passing("write"), files.all_or_nothing():
         for part, path in zip(parts, options.output, strict=False):
             files.save_svmlight(part, path)
     show(_describe_data(data), options, written=options.output)
@@ -320,9 +371,10 @@ def _run_loss(options: argparse.Namespace) -> None:
         moments = load_moments_of(
             options.data, grouped(DataOptions, options), wanted, progress=progress
         )
-    loss = fit_loss_with(moments, wanted)
+    with bar("fit loss"), passing("fit loss"):
+        loss = fit_loss_with(moments, wanted)
     written = [path for path in (options.output, options.plot) if path]
-    with files.all_or_nothing():
+    with bar("write"), passing("write"), files.all_or_nothing():
         if options.output:
             files.save_loss(
                 loss, options.output, preparation=moments.preparation, source=moments.source
@@ -348,12 +400,12 @@ def _run_compile(options: argparse.Namespace) -> None:
             progress=progress,
             client=client,
         )
+        wanted = not emits or any(kind == "qubo" for kind, _ in emits)
+        reduced = compiled.qubo if wanted else None
+        with passing("write"), files.all_or_nothing():
+            for kind, path in emits:
+                _write_artifact(compiled, kind, path, drop_offset=options.drop_offset)
     moments = compiled.moments
-    wanted = not emits or any(kind == "qubo" for kind, _ in emits)
-    reduced = compiled.qubo if wanted else None
-    with files.all_or_nothing():
-        for kind, path in emits:
-            _write_artifact(compiled, kind, path, drop_offset=options.drop_offset)
     summary = {
         **_describe_moments(moments),
         **_describe_loss(compiled.loss),
@@ -379,20 +431,24 @@ def _write_artifact(compiled: Compiled, kind: str, path: str, *, drop_offset: bo
 
 
 def _run_verify(options: argparse.Namespace) -> int:
-    qubo, reference = qubo_files.load_qubo(options.qubo)
-    pubo = None if options.pubo is None else files.load_pubo(options.pubo)
-    data = None if options.data is None else _same_rows(options.data, qubo)
-    found = verify(
-        qubo,
-        pubo=pubo,
-        reference=reference,
-        data=data,
-        assignments=options.assignments,
-        seed=options.seed,
-    )
-    checks = list(found.checks)
-    if options.embedding is not None:
-        checks.append(_check_embedding(options, qubo))
+    with bar("read"):
+        with passing("read"):
+            qubo, reference = qubo_files.load_qubo(options.qubo)
+            pubo = None if options.pubo is None else files.load_pubo(options.pubo)
+            data = None if options.data is None else _same_rows(options.data, qubo)
+        with passing("verify"):
+            found = verify(
+                qubo,
+                pubo=pubo,
+                reference=reference,
+                data=data,
+                assignments=options.assignments,
+                seed=options.seed,
+            )
+        checks = list(found.checks)
+        if options.embedding is not None:
+            with passing("check the embedding"):
+                checks.append(_check_embedding(options, qubo))
     holds = all(check.holds for check in checks)
     shown = {check.name: f"{'ok' if check.holds else 'FAILED'}: {check.detail}" for check in checks}
     algebra = any(check.name.startswith("algebra") for check in found.checks)
@@ -454,12 +510,15 @@ def _run_estimate(options: argparse.Namespace) -> None:
     elif options.data is not None:
         show_rows([_counted(options)], options)
     elif options.features is not None:
-        order = grouped(LossOptions, options).degree
-        found = estimate(order, options.features, options.bits)
-        physical = _on_machine(options, order, found.bits, found.ancillas)
+        with bar("estimate"), passing("estimate"):
+            order = grouped(LossOptions, options).degree
+            found = estimate(order, options.features, options.bits)
+            physical = _on_machine(options, order, found.bits, found.ancillas)
         show_rows([found.to_dict() | physical], options)
     elif cli_machine.names_machine(options):
-        show_rows(largest_problems(cli_machine.machine_of(options)), options)
+        with bar("estimate"), passing("estimate"):
+            rows = largest_problems(cli_machine.machine_of(options))
+        show_rows(rows, options)
     else:
         raise InputError(
             "give --features N (and --order, --bits), DATA, --table paper, or --machine NAME alone "
@@ -486,6 +545,7 @@ def _counted(options: argparse.Namespace) -> dict[str, Any]:
             loss=grouped(LossOptions, options),
             progress=progress,
         )
+        compiled.qubo  # noqa: B018 - made now, while the bar is there
     complete = estimate(compiled.loss.order, compiled.moments.features, options.bits)
     return {
         "data": _source_name(compiled.moments),

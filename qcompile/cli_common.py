@@ -16,6 +16,7 @@ import orjson
 
 __all__ = [
     "BAD_INPUT",
+    "EXIT_CODES",
     "FORMATS",
     "INTERRUPTED",
     "NOT_PROVED",
@@ -40,28 +41,70 @@ parameters: synthetic:examples=1000,features=5. Write ./NAME for a file of that 
 """
 
 
+EXIT_CODES = {
+    0: "done",
+    NOT_PROVED: "verify found something wrong, or embed --preflight that it cannot fit",
+    BAD_INPUT: "the input or an option cannot be used; one line says why, nothing is written",
+    UNFINISHED: "Leap, or a job there; one line says what became of it and how to go on",
+    INTERRUPTED: "interrupted before there was anything to keep",
+}
+
+
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors fit in one line."""
+    """A parser whose errors fit in one line; `examples` are command lines that run."""
+
+    examples: tuple[str, ...] = ()
 
     def error(self, message: str) -> NoReturn:
-        """Say it in one line, and where help is."""
-        self.exit(BAD_INPUT, f"qcompile: error: {message} (see {self.prog} --help)\n")
+        """Say it in one line, with what may have been meant, and where help is."""
+        meant = _meant(message, self)
+        self.exit(BAD_INPUT, f"qcompile: error: {message}{meant} (see {self.prog} --help)\n")
+
+    def commands(self) -> dict[str, Parser]:
+        """Give the parsers of the commands by their names, in order."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                return dict(action.choices)
+        return {}
+
+
+def _meant(message: str, parser: Parser) -> str:
+    """Guess the command or the option behind one that is misspelt."""
+    from difflib import get_close_matches
+
+    command = re.match(r"argument COMMAND: invalid choice: '([^']*)'", message)
+    option = re.match(r"unrecognized arguments: (--[^\s=]+)", message)
+    known = list(parser.commands())
+    if option is not None:
+        every = [parser, *parser.commands().values()]
+        known = sorted({name for one in every for name in one._option_string_actions})
+    found = command or option
+    near = get_close_matches(found.group(1), known, n=1) if found else []
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def add_command(
     commands: Any, name: str, *, summary: str, example: str, takes_data: bool = True
 ) -> argparse.ArgumentParser:
-    """Declare a command with its help, its example and the options that all commands share."""
+    """Declare a command with its help, its examples and the options that all commands share.
+
+    `example` holds one command line a line; the first stands in the help of qcompile itself.
+    """
+    examples = tuple(line.strip() for line in example.strip().splitlines())
     command: argparse.ArgumentParser = commands.add_parser(
         name,
         help=summary,
         description=f"{summary[0].upper()}{summary[1:]}.\n\n{_DATA_HELP if takes_data else ''}",
-        epilog=f"Example:\n  {example}",
+        epilog="Examples:\n" + "".join(f"  {line}\n" for line in examples),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    if isinstance(command, Parser):
+        command.examples = examples
     level = command.add_mutually_exclusive_group()
-    level.add_argument("-v", "--verbose", action="store_true", help="say what each pass costs")
+    level.add_argument(
+        "-v", "--verbose", action="store_true", help="say what each pass costs: seconds and memory"
+    )
     level.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
     command.add_argument("--json", action="store_true", help="print the summary as JSON")
     return command

@@ -11,6 +11,7 @@ from qcompile import cli_machine, embedding_files, files
 from qcompile.cli_common import FORMATS, add_command, show, show_rows
 from qcompile.cli_solve import REPAIRS, load_problem
 from qcompile.errors import InputError
+from qcompile.passes import passing
 from qcompile.progress import bar
 
 if TYPE_CHECKING:
@@ -37,7 +38,11 @@ def _add_submit_command(commands: Any) -> None:
         commands,
         "submit",
         summary="send a problem to Leap so that it cannot be lost, wait, and decode the answer",
-        example="qcompile submit qubo.json --num-reads 500 --label heart -o model.json",
+        example="""
+            qcompile submit qubo.json --num-reads 500 --label heart -o model.json
+            qcompile submit qubo.json --num-reads 500 --dry-run
+            qcompile submit qubo.json --solver-type hybrid --yes --no-wait
+        """,
         takes_data=False,
     )
     command.add_argument("problem", metavar="FILE", help="a qubo or pubo file (.json, .npz)")
@@ -93,7 +98,10 @@ def _add_resume_command(commands: Any) -> None:
         commands,
         "resume",
         summary="go on with a job after a crash, Ctrl-C or a power cut; nothing is sent twice",
-        example="qcompile resume 20260131-101500-1a2b3c4d -o model.json",
+        example="""
+            qcompile resume 20260131-101500-1a2b3c4d -o model.json
+            qcompile resume 20260131-101500-1a2b3c4d --no-wait
+        """,
         takes_data=False,
     )
     command.add_argument("job", metavar="JOB", help="its id, the beginning of it, or its folder")
@@ -108,7 +116,10 @@ def _add_jobs_command(commands: Any) -> None:
         commands,
         "jobs",
         summary="list the jobs, or show one",
-        example="qcompile jobs",
+        example="""
+            qcompile jobs
+            qcompile jobs 20260131-101500-1a2b3c4d --json
+        """,
         takes_data=False,
     )
     command.add_argument("job", metavar="JOB", nargs="?", help="its id or the beginning of it")
@@ -124,7 +135,10 @@ def _add_cancel_command(commands: Any) -> None:
         commands,
         "cancel",
         summary="cancel what has not run yet of a job",
-        example="qcompile cancel 20260131-101500-1a2b3c4d",
+        example="""
+            qcompile cancel 20260131-101500-1a2b3c4d
+            qcompile cancel 20260131-101500-1a2b3c4d --grace 0 --json
+        """,
         takes_data=False,
     )
     command.add_argument("job", metavar="JOB", help="its id, the beginning of it, or its folder")
@@ -194,7 +208,8 @@ def _run_submit(options: argparse.Namespace) -> None:
     embedding = None
     if options.embedding is not None:
         embedding = embedding_files.load_embedding(options.embedding)
-    with bar("Leap") as progress:
+    asks = not (options.yes or options.dry_run)
+    with bar("Leap", counted=asks) as progress, passing("submit"):
         found = submit(
             problem,
             solver=options.solver,
@@ -285,7 +300,7 @@ def _run_resume(options: argparse.Namespace) -> None:
 
     outputs = _outputs(options)
     files.check_outputs(outputs)
-    with bar("Leap") as progress:
+    with bar("Leap") as progress, passing("resume"):
         found = resume(
             options.job,
             profile=options.profile,
@@ -393,13 +408,14 @@ def _run_cancel(options: argparse.Namespace) -> None:
     from qcompile.submission import cancel, fate
 
     job = load_job(options.job, options.jobs)
-    stages = cancel(
-        job,
-        profile=options.profile,
-        region=options.region,
-        same_account=options.same_account,
-        patience=_patience(options),
-    )
+    with bar("Leap"), passing("cancel"):
+        stages = cancel(
+            job,
+            profile=options.profile,
+            region=options.region,
+            same_account=options.same_account,
+            patience=_patience(options),
+        )
     over = all(stage in ("cancelled", "failed") for stage in stages)
     summary = {
         "job": job.id,

@@ -10,6 +10,7 @@ from qcompile import embedding_files, files, qubo_files
 from qcompile.cli_common import FORMATS, NOT_PROVED, add_command, show, show_rows
 from qcompile.errors import InputError
 from qcompile.machines import Machine, catalogue, load_machine
+from qcompile.passes import passing
 from qcompile.progress import Bar, bar
 
 __all__ = ["add_commands", "add_machine_options", "chain_strength", "machine_of", "names_machine"]
@@ -95,7 +96,10 @@ def _add_machines_command(commands: Any) -> None:
         commands,
         "machines",
         summary="list the annealers that are known, or show one",
-        example="qcompile machines advantage",
+        example="""
+            qcompile machines advantage
+            qcompile machines --format markdown
+        """,
         takes_data=False,
     )
     command.add_argument("machine", metavar="NAME", nargs="?", help="a name or a TOML file")
@@ -107,10 +111,13 @@ def _add_machines_command(commands: Any) -> None:
 
 def _run_machines(options: argparse.Namespace) -> None:
     if options.machine is not None:
-        show_rows([_describe(load_machine(options.machine))], options)
+        with bar("make graphs"), passing("make graphs"):
+            row = _describe(load_machine(options.machine))
+        show_rows([row], options)
         return
     names = ("name", "topology", "shape", "qubits", "couplers", "working_qubits", "title")
-    rows = [_describe(machine) for machine in catalogue().values()]
+    with bar("make graphs"), passing("make graphs"):
+        rows = [_describe(machine) for machine in catalogue().values()]
     show_rows([{name: row[name] for name in names} for row in rows], options)
 
 
@@ -147,7 +154,11 @@ def _add_embed_command(commands: Any) -> None:
         commands,
         "embed",
         summary="put a QUBO on the qubits of a machine",
-        example="qcompile embed qubo.json --machine advantage -o embedding.json",
+        example="""
+            qcompile embed qubo.json --machine advantage -o embedding.json
+            qcompile embed qubo.json --machine pegasus4 --chain-strength sweep --reads 20
+            qcompile embed qubo.json --machine chimera4 --preflight
+        """,
         takes_data=False,
     )
     command.add_argument("qubo", metavar="QUBO", help="a .json or .npz file of qcompile")
@@ -210,14 +221,16 @@ def _run_embed(options: argparse.Namespace) -> int:
     if options.target:
         embedding_files.check_target_ending(options.target)
     strength = chain_strength(options.chain_strength)
-    qubo, _ = qubo_files.load_qubo(options.qubo)
+    with passing("read"):
+        qubo, _ = qubo_files.load_qubo(options.qubo)
     reused = None if options.reuse is None else embedding_files.load_embedding(options.reuse)
     machine = machine_of(options, None if reused is None else reused.machine)
-    report = preflight(qubo, machine, clique=options.preflight)
+    with bar("preflight"), passing("preflight"):
+        report = preflight(qubo, machine, clique=options.preflight)
     if options.preflight:
         show({"machine": machine.name, **report.to_dict()}, options)
         return NOT_PROVED if report.impossible else 0
-    with bar("embedding") as progress:
+    with bar("embed") as progress, passing("embed"):
         embedded = embed(
             qubo,
             machine,
@@ -233,8 +246,9 @@ def _run_embed(options: argparse.Namespace) -> int:
         )
     table: list[dict[str, Any]] = []
     if strength == "sweep":
-        embedded, table = sweep(embedded, reads=options.reads, seed=options.seed)
-    with files.all_or_nothing():
+        with bar("sweep"), passing("sweep chain strengths"):
+            embedded, table = sweep(embedded, reads=options.reads, seed=options.seed)
+    with bar("write"), passing("write"), files.all_or_nothing():
         if options.output:
             embedding_files.save_embedding(embedded.embedding, options.output)
         if options.target:

@@ -13,6 +13,7 @@ from qcompile import cli_machine, embedding_files, files, qubo_files
 from qcompile.artifacts import Dataset, Preparation, Pubo, Qubo, frozen
 from qcompile.cli_common import add_command, add_dask_option, client_of, grouped, show
 from qcompile.errors import InputError
+from qcompile.passes import passing
 from qcompile.progress import bar
 
 if TYPE_CHECKING:
@@ -56,7 +57,11 @@ def _add_solve_command(commands: Any) -> None:
         commands,
         "solve",
         summary="look for the lowest states of a QUBO, a PUBO or an embedded problem",
-        example="qcompile solve qubo.json --solver anneal -n 100 -o samples.json",
+        example="""
+            qcompile solve qubo.json --solver anneal -n 100 -o samples.json
+            qcompile solve pubo.json --solver exact --keep 10
+            qcompile solve qubo.json --embedding embedding.json --solver neal
+        """,
         takes_data=False,
     )
     command.add_argument("problem", metavar="FILE", help="a qubo or pubo file (.json, .npz)")
@@ -81,7 +86,10 @@ def _add_decode_command(commands: Any) -> None:
         commands,
         "decode",
         summary="turn samples into a classifier",
-        example="qcompile decode samples.json --problem qubo.json -o model.json",
+        example="""
+            qcompile decode samples.json --problem qubo.json -o model.json
+            qcompile decode samples.json --problem qubo.json --validation data.svm
+        """,
         takes_data=False,
     )
     command.add_argument("samples", metavar="SAMPLES", help="a SampleSet in dimod's JSON")
@@ -98,7 +106,10 @@ def _add_predict_command(commands: Any) -> None:
         commands,
         "predict",
         summary="apply a classifier to data: one label a line",
-        example="qcompile predict model.json new.svm",
+        example="""
+            qcompile predict model.json new.svm
+            qcompile predict model.json new.svm --decision -o decisions.txt
+        """,
     )
     command.add_argument("model", metavar="MODEL", help="a file of decode or train")
     command.add_argument("data", metavar="DATA")
@@ -114,7 +125,11 @@ def _add_train_command(commands: Any, add_data_options: Any, add_loss_options: A
         commands,
         "train",
         summary="go the whole way from data to a classifier",
-        example="qcompile train data.svm --order 3 --bits 4 --solver anneal -o model.json",
+        example="""
+            qcompile train data.svm --order 3 --bits 4 --solver anneal -o model.json
+            qcompile train data.svm --scale standard --features 5 --validation 0.2 --test 0.2
+            qcompile train data.svm --scale standard --features 3 --cv 3 --grid bits=1,2
+        """,
     )
     command.add_argument("data", metavar="DATA")
     command.add_argument("-o", "--output", metavar="FILE", help="write the classifier as JSON")
@@ -158,16 +173,26 @@ def _run_solve(options: argparse.Namespace) -> None:
     from qcompile.solve import solve
 
     files.check_outputs(filter(None, [options.output]), inputs=(options.problem, options.embedding))
-    problem: Any = load_problem(options.problem)
+    with bar("read"), passing("read"):
+        problem: Any = load_problem(options.problem)
     if options.embedding is not None:
         if not isinstance(problem, Qubo):
-            raise InputError("--embedding needs a QUBO: a polynomial has no chains")
+            raise InputError(
+                "--embedding needs a QUBO, a polynomial has no chains: qcompile compile DATA "
+                "--emit qubo.json"
+            )
+        if options.solver in ("anneal", "exact"):
+            raise InputError(
+                f"--embedding with --solver {options.solver}, which works without chains; leave "
+                "out --embedding, or add: --solver neal"
+            )
         chains = embedding_files.load_embedding(options.embedding)
         check_embedding(chains, problem)
         strength = strength_of(problem, cli_machine.chain_strength(options.chain_strength))
         problem = to_embedded(problem, chains, strength)
     machine = cli_machine.machine_of(options) if cli_machine.names_machine(options) else None
-    with client_of(options) as client, bar(options.solver) as progress:
+    name = f"solve ({options.solver})"
+    with client_of(options) as client, bar(name) as progress, passing(name):
         found = solve(
             problem,
             solver=options.solver,
@@ -203,14 +228,17 @@ def _run_decode(options: argparse.Namespace) -> None:
         filter(None, [options.output]),
         inputs=(options.samples, options.problem, options.validation),
     )
-    problem = load_problem(options.problem)
-    samples = load_samples(options.samples, problem)
+    with bar("read"), passing("read"):
+        problem = load_problem(options.problem)
+        samples = load_samples(options.samples, problem)
     validation = None
     if options.validation is not None:
         if problem.preparation is None:
             raise InputError("this problem does not say how its data were prepared")
-        validation = _prepared(options.validation, problem)
-    found = decode(problem, samples, validation=validation)
+        with bar("read"), passing("read validation data"):
+            validation = _prepared(options.validation, problem)
+    with bar("decode"), passing("decode"):
+        found = decode(problem, samples, validation=validation)
     if options.output:
         save_classifier(found, options.output)
     summary = {
@@ -262,8 +290,11 @@ def _run_predict(options: argparse.Namespace) -> None:
     files.check_outputs(filter(None, [options.output]), inputs=(options.model, options.data))
     model = load_classifier(options.model)
     base = model.source.get("index_base")
-    rows, labels = _raw(options.data, model.preparation.raw_features, base)
-    decisions = model.decision_function(rows)
+    with bar("read"):
+        with passing("read"):
+            rows, labels = _raw(options.data, model.preparation.raw_features, base)
+        with passing("predict"):
+            decisions = model.decision_function(rows)
     signs = np.where(decisions > 0, 1.0, -1.0)
     values = decisions if options.decision else model.preparation.labels(signs)
     text = "".join(f"{shortest(float(value))}\n" for value in values.tolist())
@@ -275,6 +306,8 @@ def _run_predict(options: argparse.Namespace) -> None:
     if model.preparation.negative is None or set(labels.tolist()) <= known:
         truth = model.preparation.signs(labels)
         summary["error, if the labels of the file are true"] = float(np.mean(signs != truth))
+    if options.json and not options.output:
+        summary["decisions" if options.decision else "labels"] = values.tolist()
     if options.json or options.output:
         show(summary, options, written=[options.output] if options.output else [])
     else:
@@ -299,7 +332,7 @@ def _run_train(options: argparse.Namespace) -> None:
     with client_of(options) as client:
         if options.cv is not None:
             grid = _grid(options.grid) or {"bits": [bits]}
-            with bar("cross-validation") as progress:
+            with bar("cross-validate") as progress, passing("cross-validate"):
                 table = cross_validate(
                     data, grid, count=options.cv, bits=bits, l0=options.l0, loss=loss,
                     options=solver, seed=options.seed, progress=progress, client=client,

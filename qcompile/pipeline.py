@@ -23,6 +23,7 @@ from qcompile.errors import InputError
 from qcompile.loss import fit_loss
 from qcompile.moments import moments_of
 from qcompile.parts import local_total, moments_of_parts
+from qcompile.passes import passing
 from qcompile.prune import prune
 from qcompile.quadratize import quadratize
 from qcompile.svmlight import file_names
@@ -128,7 +129,8 @@ class Compiled:
     @cached_property
     def qubo(self) -> Qubo:
         """The polynomial with products replaced by ancillas."""
-        return quadratize(self.pubo, seed=self.seed, **asdict(self.options))
+        with passing("quadratize"):
+            return quadratize(self.pubo, seed=self.seed, **asdict(self.options))
 
 
 def compile(
@@ -166,14 +168,20 @@ def compile(
                 "options for reading data with a data set that is read already: use prepare(), "
                 "shuffle(), add_noise() on it"
             )
-        moments = moments_of(source, loss.degree, fit=needs_fit(loss), progress=progress)
+        with passing("moments"):
+            moments = moments_of(source, loss.degree, fit=needs_fit(loss), progress=progress)
     else:
         moments = load_moments_of(source, data, loss, progress=progress, client=client)
     see("moments", moments)
-    fitted = fit_loss_with(moments, loss)
+    with passing("fit loss"):
+        fitted = fit_loss_with(moments, loss)
     see("loss", fitted)
-    encoding = prune(moments, fitted, bits, l0=l0) if shrink else None
-    pubo = discretize(moments, fitted, bits, l0=l0, threshold=threshold, encoding=encoding)
+    encoding = None
+    if shrink:
+        with passing("prune"):
+            encoding = prune(moments, fitted, bits, l0=l0)
+    with passing("discretize"):
+        pubo = discretize(moments, fitted, bits, l0=l0, threshold=threshold, encoding=encoding)
     see("pubo", pubo)
     return Compiled(moments, fitted, pubo, qubo, data.seed)
 
@@ -185,6 +193,17 @@ def load_data(
     progress: Callable[[int, int | None], None] | None = None,
 ) -> Dataset:
     """Read, shuffle, limit, add label noise, choose features, scale: in this order."""
+    with passing("read"):
+        data = _read(source, options, progress)
+    with passing("prepare"):
+        return prepare(data, scale=options.scale, features=options.features, bias=options.bias)
+
+
+def _read(
+    source: str | Path,
+    options: DataOptions,
+    progress: Callable[[int, int | None], None] | None,
+) -> Dataset:
     data = read(
         source,
         positive=options.positive,
@@ -200,7 +219,7 @@ def load_data(
             data = data.take(slice(options.rows))
     if options.noise:
         data = add_noise(data, options.noise, seed=options.seed)
-    return prepare(data, scale=options.scale, features=options.features, bias=options.bias)
+    return data
 
 
 def load_moments_of(
@@ -227,10 +246,12 @@ def load_moments_of(
 
             total = total_on(client, names, names, progress)
         name = Path(str(source)).name
-        return moments_of_parts(total, name, data, loss.degree, fit=needs_fit(loss))
+        with passing("read and moments, file by file"):
+            return moments_of_parts(total, name, data, loss.degree, fit=needs_fit(loss))
     if data.need_all_rows or named_sets.is_named(source) or len(names) > 1:
         rows = load_data(source, data, progress=progress)
-        return moments_of(rows, loss.degree, fit=needs_fit(loss))
+        with passing("moments"):
+            return moments_of(rows, loss.degree, fit=needs_fit(loss))
     stream = RowStream(
         names[0],
         positive=data.positive,
@@ -242,7 +263,8 @@ def load_moments_of(
         progress=progress,
     )
     try:
-        return moments_of(stream, loss.degree, fit=needs_fit(loss))
+        with passing("read and moments, in pieces"):
+            return moments_of(stream, loss.degree, fit=needs_fit(loss))
     except LateIndexZeroError:
         if str(source) == "-":  # gone
             raise

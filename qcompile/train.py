@@ -21,6 +21,7 @@ from qcompile.data import folds, split
 from qcompile.discretize import discretize, most_terms
 from qcompile.errors import InputError
 from qcompile.moments import moments_of
+from qcompile.passes import passing
 from qcompile.pipeline import LossOptions, fit_loss_with, needs_fit
 from qcompile.quadratize import quadratize
 from qcompile.samples import Samples, samples_of
@@ -91,16 +92,22 @@ def train(
     clock = _Clock()
     on_examples = _goes_over_margins(rows, bits, loss.degree, options)
     degree = 1 if on_examples and loss.degree % 2 == 0 else loss.degree
-    moments = moments_of(rows, degree, fit=needs_fit(loss))
+    with passing("moments"):
+        moments = moments_of(rows, degree, fit=needs_fit(loss))
     clock.stage("moments", f"{len(rows):,} rows, {rows.features:,} features")
-    fitted = fit_loss_with(moments, loss)
+    with passing("fit loss"):
+        fitted = fit_loss_with(moments, loss)
     clock.stage("loss", f"order {fitted.order}, range {fitted.range_:.3g}")
     if on_examples:
-        samples, problem = _over_margins(rows, moments, fitted, bits, l0, options, progress, client)
+        with passing("anneal over the margins"):
+            samples, problem = _over_margins(
+                rows, moments, fitted, bits, l0, options, progress, client
+            )
         clock.stage("anneal", f"over the margins, {len(samples)} states")
     else:
         samples, problem = _search(moments, fitted, bits, l0, options, clock, progress, client)
-    classifier = decode(problem, samples, validation=checked)
+    with passing("decode"):
+        classifier = decode(problem, samples, validation=checked)
     clock.stage("decode", f"rank {classifier.source['rank']} of {len(samples)}")
     parts = {"train": rows, "validation": checked, "test": tested}
     errors = {
@@ -109,12 +116,14 @@ def train(
         if part is not None
     }
     energy = float(classifier.source["energy"])
+    with passing("compare risks"):
+        risks = tuple(_risks(rows, moments, fitted, problem, samples, classifier))
     return Trained(
         classifier=classifier,
         loss=fitted,
         samples=samples,
         stages=tuple(clock.rows),
-        risks=tuple(_risks(rows, moments, fitted, problem, samples, classifier)),
+        risks=risks,
         errors=errors,
         notes=(*fitted.notes, *warnings_for(fitted, rows, classifier.weights, energy)),
     )
@@ -177,13 +186,17 @@ def _search(
     client: Any = None,
 ) -> tuple[Samples, Pubo]:
     """Find low states of the polynomial of bits."""
-    pubo = discretize(moments, loss, bits, l0=l0)
+    with passing("discretize"):
+        pubo = discretize(moments, loss, bits, l0=l0)
     clock.stage("pubo", f"{pubo.variables:,} bits, {pubo.num_terms:,} terms")
     problem: Pubo | Qubo = pubo
     if options.solver not in ("anneal", "exact"):
-        problem = quadratize(pubo)
+        with passing("quadratize"):
+            problem = quadratize(pubo)
         clock.stage("qubo", f"{problem.variables:,} qubits, {len(problem.ancillas):,} ancillas")
-    found = solve(problem, **vars(options), progress=progress, client=client)
+    name = options.solver if isinstance(options.solver, str) else type(options.solver).__name__
+    with passing(f"solve ({name})"):
+        found = solve(problem, **vars(options), progress=progress, client=client)
     clock.stage(str(found.info["solver"]), f"{len(found):,} states")
     return found, pubo
 

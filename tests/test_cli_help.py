@@ -1,0 +1,391 @@
+"""What the commands promise: help with examples that run, JSON for scripts, costs, next steps."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qcompile import cli, cli_common, progress
+from qcompile.cli import _parser, main
+from qcompile.job_folders import list_jobs
+from tests.sapi import Sapi
+
+JOB = re.compile(r"\b2026\d{4}-\d{6}-[0-9a-f]{8}\b")  # the id that stands in examples
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    """Read the commands from the parser itself."""
+    (action,) = (a for a in _parser()._actions if isinstance(a, argparse._SubParsersAction))
+    return dict(action.choices)
+
+
+def examples(name: str) -> list[str]:
+    """Read the examples from the help that a user sees."""
+    text = commands()[name].format_help().split("Examples:")[1]
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+class Agreeing(io.StringIO):
+    """A person at a terminal who says yes."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sapi]:
+    """A solver API on loopback, and a folder with small files under the names of the examples."""
+    monkeypatch.chdir(tmp_path)
+    with Sapi(shape=(6,)) as running:
+        for name, value in running.environment(str(tmp_path)).items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("QCOMPILE_JOBS", str(tmp_path / "jobs"))
+        yield running
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All files that examples read, made once."""
+    folder = tmp_path_factory.mktemp("prepared")
+    with contextlib.chdir(folder):
+        for line in (
+            "data synthetic:examples=120,features=5 -o data.svm",
+            "data synthetic:examples=40,features=5 -o new.svm",
+            "compile data.svm --bits 1 --emit qubo.json --emit pubo.json",
+            "embed qubo.json --machine advantage -o embedding.json",
+            "solve qubo.json --solver exact -o samples.json",
+            "decode samples.json --problem qubo.json -o model.json",
+        ):
+            assert main([*shlex.split(line), "-q"]) == 0, line
+    return folder
+
+
+@pytest.fixture
+def files(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files of the examples, in the folder in which commands are run."""
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def at_work(files: Path, server: Sapi) -> Sapi:
+    """The files, and a job that is on the server."""
+    assert main(["submit", "qubo.json", "-n", "10", "--yes", "--no-wait", "-q"]) == 0
+    return server
+
+
+LEAP = ("submit", "resume", "jobs", "cancel")
+
+
+def prepare(command: str, request: pytest.FixtureRequest) -> None:
+    """Make the files, and a job on the server only for commands that talk about jobs."""
+    request.getfixturevalue("at_work" if command in LEAP else "files")
+
+
+def run(line: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Run a line as a shell would: the job is the one there is, > is left to the shell."""
+    if JOB.search(line):
+        line = JOB.sub(list_jobs()[0].id, line)
+    name, *arguments = shlex.split(line.split(" > ")[0])
+    assert name == "qcompile"
+    monkeypatch.setattr("sys.stdin", Agreeing("y\n"))
+    return main(arguments)
+
+
+def test_the_help_shows_the_stages_in_order_with_an_example_each() -> None:
+    text = _parser().format_help()
+    lines = [line.split() for line in text.splitlines() if line.startswith("  qcompile ")]
+    shown = [line[1] for line in lines]
+    stages = ["data", "loss", "compile", "verify", "embed", "solve", "decode", "predict"]
+    assert shown[: len(stages)] == stages
+    assert sorted(shown) == sorted(commands())  # each command once
+
+
+def test_the_help_says_what_exit_codes_mean() -> None:
+    text = _parser().format_help()
+    codes = re.findall(r"^ +(\d+)  \S", text.split("Exit codes:")[1], re.M)
+    assert codes == ["0", "1", "2", "3", "130"]
+    constants = {
+        value
+        for name, value in vars(cli_common).items()
+        if name.isupper() and isinstance(value, int)
+    }
+    assert constants | {0} == set(map(int, codes))
+
+
+@pytest.mark.parametrize("name", list(commands()))
+def test_examples_of_each_command_run(
+    name: str,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    prepare(name, request)
+    given = examples(name)
+    assert len(given) >= 2
+    for line in given:
+        assert line.startswith(f"qcompile {name}")
+        assert run(line, monkeypatch) == 0, (line, capsys.readouterr().err)
+
+
+def test_the_stages_of_the_help_can_be_run_one_after_the_other(
+    server: Sapi, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["data", "synthetic:examples=80,features=4", "-o", "data.svm", "-q"]) == 0
+    assert main(["data", "synthetic:examples=20,features=4", "-o", "new.svm", "-q"]) == 0
+    text = _parser().format_help().split("Stages, in order:")[1].split("\n\n")[0]
+    for line in text.strip().splitlines():
+        assert run(line.strip(), monkeypatch) == 0, capsys.readouterr().err
+    labels = capsys.readouterr().out.splitlines()[-20:]
+    assert set(labels) <= {"-1", "1"}
+
+
+JSON_LINES = [
+    "data data.svm",
+    "data --list",
+    "loss data.svm",
+    "compile data.svm --bits 1 --emit qubo.json",
+    "verify qubo.json --data data.svm --embedding embedding.json",
+    "estimate --features 10",
+    "estimate --features 100000 --bits 16 --order 8",
+    "estimate --table paper",
+    "estimate --machine pegasus4",
+    "machines",
+    "machines pegasus4",
+    "embed qubo.json --machine advantage",
+    "embed qubo.json --machine pegasus4 --chain-strength sweep --reads 5",
+    "embed qubo.json --preflight",
+    "solve qubo.json --solver exact",
+    "solve qubo.json --solver neal --embedding embedding.json",
+    "decode samples.json --problem qubo.json",
+    "predict model.json new.svm",
+    "predict model.json new.svm --decision",
+    "predict model.json new.svm -o labels.txt",
+    "train data.svm --bits 1 --test 0.2",
+    "train data.svm --cv 2 --grid bits=1,2 -n 5",
+    "submit qubo.json -n 10 --dry-run",
+    "submit qubo.json -n 10 --yes --again --embedding embedding.json",
+    "jobs",
+    "jobs JOB",
+    "resume JOB",
+    "cancel JOB",
+    "completion bash",
+]
+
+
+def test_json_is_asked_of_every_command() -> None:
+    assert {line.split()[0] for line in JSON_LINES} == set(commands())
+
+
+@pytest.mark.parametrize("line", JSON_LINES)
+def test_json_is_all_there_is_on_standard_output(
+    line: str, request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str]
+) -> None:
+    prepare(line.split()[0], request)
+    job = list_jobs()[0].id if "JOB" in line else ""
+    arguments = [job if word == "JOB" else word for word in shlex.split(line)]
+    capfd.readouterr()
+    assert main([*arguments, "--json"]) == 0
+    found = json.loads(capfd.readouterr().out, parse_constant=pytest.fail)
+    assert found
+
+
+def test_labels_are_in_the_json_of_predict(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["predict", "model.json", "new.svm"]) == 0
+    plain = [float(label) for label in capsys.readouterr().out.split()]
+    assert main(["predict", "model.json", "new.svm", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["labels"] == plain
+    assert main(["predict", "model.json", "new.svm", "--json", "--decision"]) == 0
+    decisions = json.loads(capsys.readouterr().out)["decisions"]
+    assert [1.0 if value > 0 else -1.0 for value in decisions] == plain
+
+
+def test_help_and_completion_import_nothing_heavy() -> None:
+    for arguments in (["--help"], ["solve", "--help"], ["completion", "bash"]):
+        code = (
+            "import sys\n"
+            "from qcompile.cli import main\n"
+            "try:\n"
+            f"    main({arguments!r})\n"
+            "except SystemExit:\n"
+            "    pass\n"
+            "heavy = {'scipy', 'sklearn', 'numba', 'matplotlib', 'dimod', 'dwave', 'rich',\n"
+            "         'dask', 'networkx', 'distributed', 'minorminer'}\n"
+            "print('heavy:', sorted(heavy & set(sys.modules)))"
+        )
+        found = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        assert found.stdout.splitlines()[-1] == "heavy: []", arguments
+
+
+PASS = re.compile(r"pass (.+): (\d+\.\d{3}) s, peak memory ([\d.,]+) ([kMG]B)$")
+
+
+@pytest.mark.parametrize(
+    ("line", "passes"),
+    [
+        ("compile data.svm --bits 1 --scale standard --prune --emit qubo.json",
+         ["read", "prepare", "moments", "fit loss", "prune", "discretize", "quadratize", "write"]),
+        ("compile data.svm --bits 1", ["read and moments, in pieces", "fit loss", "discretize",
+                                       "quadratize", "write"]),
+        ("loss data.svm", ["read and moments, in pieces", "fit loss", "write"]),
+        ("data data.svm", ["read", "prepare", "write"]),
+        ("estimate --machine pegasus4", ["estimate"]),
+        ("machines pegasus4", ["make graphs"]),
+        ("verify qubo.json --embedding embedding.json", ["read", "verify", "check the embedding"]),
+        ("embed qubo.json --machine pegasus4", ["read", "preflight", "embed", "write"]),
+        ("solve qubo.json --solver exact", ["read", "solve (exact)"]),
+        ("decode samples.json --problem qubo.json", ["read", "decode"]),
+        ("predict model.json new.svm", ["read", "predict"]),
+        ("train data.svm --bits 1", ["read", "prepare", "moments", "fit loss", "discretize",
+                                     "solve (anneal)", "decode", "compare risks"]),
+    ],
+)  # fmt: skip
+def test_verbose_names_each_pass_with_seconds_and_memory(
+    line: str, passes: list[str], files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert main([*shlex.split(line), "-v"]) == 0
+    told = [m for m in map(PASS.search, capsys.readouterr().err.splitlines()) if m]
+    assert [found.group(1) for found in told] == passes
+    assert all(found.group(4) != "kB" for found in told)  # Python alone takes megabytes
+    assert main([*shlex.split(line)]) == 0
+    assert "pass " not in capsys.readouterr().err
+
+
+def test_the_peak_is_that_of_the_pass(caplog: pytest.LogCaptureFixture) -> None:
+    """200 MB in one pass: its peak is higher by about that, and so is that of the one around it."""
+    from qcompile.passes import passing
+
+    with caplog.at_level("DEBUG", logger="qcompile"), passing("around"):
+        with passing("small"):
+            pass
+        with passing("large"):
+            block = bytearray(200_000_000)
+            block[::4096] = b"x" * len(block[::4096])
+            del block
+        with passing("after"):
+            pass
+    found = {}
+    for record in caplog.records:
+        match = PASS.search(record.getMessage())
+        assert match is not None
+        unit = {"MB": 1.0, "GB": 1000.0}[match.group(4)]
+        found[match.group(1)] = float(match.group(3).replace(",", "")) * unit
+    assert list(found) == ["small", "large", "after", "around"]
+    assert 180 < found["large"] - found["small"] < 260
+    assert found["around"] >= found["large"]
+    if os.access("/proc/self/clear_refs", os.W_OK):
+        assert found["after"] < found["large"] - 150
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("solve none.json", "qcompile compile DATA --emit qubo=none.json"),
+        ("solve model.json", "it holds a classifier, for: qcompile predict model.json DATA"),
+        ("solve samples.json", "for: qcompile decode samples.json --problem QUBO -o model.json"),
+        ("solve embedding.json", "for: qcompile solve QUBO --embedding embedding.json"),
+        ("solve data.svm", "for: qcompile compile data.svm --emit qubo.json"),
+        ("solve qubo.json --solver neal --embedding none.json", "qcompile embed QUBO -o none.json"),
+        ("solve qubo.json --embedding embedding.json", "add: --solver neal"),
+        ("solve pubo.json --embedding embedding.json", "--emit qubo.json"),
+        ("embed pubo.json", "it holds a polynomial, for: qcompile solve pubo.json"),
+        ("verify model.json", "for: qcompile predict model.json DATA"),
+        ("verify qubo.json --embedding none.json", "qcompile embed QUBO -o none.json"),
+        ("decode none.json --problem qubo.json", "qcompile solve QUBO -o none.json"),
+        ("decode model.json --problem qubo.json", "for: qcompile predict model.json DATA"),
+        ("predict none.json data.svm", "qcompile train DATA -o none.json"),
+        ("predict samples.json data.svm", "for: qcompile decode samples.json"),
+        ("predict model.json qubo.json", "it holds a QUBO, for: qcompile solve qubo.json"),
+        ("train qubo.json", "it holds a QUBO, for: qcompile solve qubo.json"),
+        ("compile breast-cancr", "qcompile data --list"),
+        ("submit model.json", "for: qcompile predict model.json DATA"),
+        ("resume 1999", "see `qcompile jobs`"),
+        ("embed qubo.json --machine advantag", "see qcompile machines"),
+        ("slove qubo.json", "did you mean solve?"),
+        ("compile data.svm --bitz 3", "did you mean --bits?"),
+        ("estimate", "give --features N"),
+        ("data", "qcompile data --list"),
+    ],
+)
+def test_errors_suggest_the_next_command(
+    line: str, words: str, files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    try:
+        code = main(shlex.split(line))
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    found = capsys.readouterr()
+    assert code == 2
+    assert words in found.err
+    assert found.err.count("\n") == 1 and found.out == ""
+
+
+def test_files_with_strange_names_are_quoted_in_suggestions(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("model.json").rename("my model;.json")
+    assert main(["solve", "my model;.json"]) == 2
+    assert "qcompile predict 'my model;.json' DATA" in capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+    """A terminal that keeps what was written."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(title: str, monkeypatch: pytest.MonkeyPatch, *, level: str, **options: Any) -> str:
+    """Show a bar on a terminal and let the second pass that it waits for."""
+    import logging
+    import time
+
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    logging.getLogger("qcompile").setLevel(level)
+    with progress.bar(title, **options) as update:
+        if update is not None and not options:
+            update(1, 2)
+            progress.retitle("the next pass")
+        end = time.monotonic() + 20
+        while update is not None and not options and "next pass" not in screen.getvalue():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+    return screen.getvalue()
+
+
+def test_a_bar_shows_itself_and_names_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "the next pass" in shown("reading", monkeypatch, level="INFO")
+
+
+def test_a_bar_is_silent_where_it_is_not_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shown("reading", monkeypatch, level="WARNING") == ""
+    assert shown("reading", monkeypatch, level="INFO", counted=True) == ""  # nothing counted
+    monkeypatch.setattr(Terminal, "isatty", lambda self: False)
+    assert shown("reading", monkeypatch, level="INFO") == ""
+    progress.retitle("nobody looks")
+
+
+def test_the_way_of_the_help_names_commands_that_exist() -> None:
+    assert {name for names in cli._WAYS.values() for name in names} <= set(commands())
