@@ -401,7 +401,7 @@ def labels_of(problem: Pubo | Qubo) -> list[Label]:
     known = problem.source.get("labels")
     if known is None:
         return list(range(size))
-    labels = _labels(list(known))
+    labels = _labels(known)
     if len(labels) != size:
         raise InputError(f"{len(labels)} labels for {size} variables; expected one for each")
     return labels
