@@ -458,15 +458,13 @@ def to_cimod(pubo: Pubo, *, vartype: str | None = None) -> dict[str, Any]:
     wanted = vartype or vartype_of(pubo)
     labels = labels_of(pubo)
     kind = _cimod_index(labels)
-    # cimod wants its variables in ascending order
-    ranked = sorted(range(len(labels)), key=lambda i: labels[i])  # type: ignore[arg-type,return-value]
-    rank = {labels[i]: position for position, i in enumerate(ranked)}
+    place = {label: i for i, label in enumerate(labels)}
     terms = to_terms(pubo, vartype=wanted)
     return {
-        "poly_key_distance_list": [sorted(rank[label] for label in term) for term in terms],
+        "poly_key_distance_list": [[place[label] for label in term] for term in terms],
         "poly_value_list": list(terms.values()),
         "type": "BinaryPolynomialModel",
-        "variables": [labels[i] for i in ranked],
+        "variables": labels,
         "vartype": wanted,
         "index_type": kind,
     }
