@@ -37,6 +37,7 @@ from qcompile.files import (
     save_moments,
     save_pubo,
 )
+from qcompile.interchange import read_pubo, write_pubo
 from qcompile.job_folders import Job, list_jobs, load_job
 from qcompile.loss import fit_loss
 from qcompile.machines import Machine, catalogue, load_machine, machine_from_sampler
@@ -79,6 +80,7 @@ __all__ = [
     "PolynomialLossClassifier",
     "Preparation",
     "Pubo",
+    "PuboSampler",
     "QcompileError",
     "Qubo",
     "Samples",
@@ -120,6 +122,7 @@ __all__ = [
     "quadratize",
     "quality",
     "read",
+    "read_pubo",
     "restore",
     "resume",
     "save_classifier",
@@ -138,13 +141,18 @@ __all__ = [
     "unembed",
     "verify",
     "warnings_for",
+    "write_pubo",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Bring in the scikit-learn face only when it is asked for: scikit-learn takes a second."""
+    """Bring in the faces to scikit-learn and Ocean only when they are asked for: they are heavy."""
     if name == "PolynomialLossClassifier":
         from qcompile.estimator import PolynomialLossClassifier
 
         return PolynomialLossClassifier
+    if name == "PuboSampler":
+        from qcompile.ocean import PuboSampler
+
+        return PuboSampler
     raise AttributeError(f"module 'qcompile' has no attribute {name!r}")

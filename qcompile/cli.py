@@ -15,6 +15,7 @@ from qcompile import (
     cli_hints,
     cli_leap,
     cli_machine,
+    cli_pubo,
     cli_solve,
     embedding_files,
     files,
@@ -39,10 +40,10 @@ from qcompile.cli_common import (
     show,
     show_rows,
 )
-from qcompile.cover import METHODS
 from qcompile.data import add_noise, read, shuffle, split
 from qcompile.errors import InputError, LeapError, QcompileError
 from qcompile.estimate import estimate, paper_table
+from qcompile.interchange import read_pubo
 from qcompile.memory import human
 from qcompile.passes import passing
 from qcompile.physical import largest_problems, physical_estimate
@@ -131,6 +132,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_data_command(commands)
     _add_loss_command(commands)
     _add_compile_command(commands)
+    cli_pubo.add_commands(commands)
     _add_verify_command(commands)
     _add_estimate_command(commands)
     cli_machine.add_commands(commands)
@@ -225,23 +227,7 @@ def _add_compile_command(commands: Any) -> None:
     pubo.add_argument(
         "--prune", action="store_true", help="drop levels of weights that cannot be the best"
     )
-    qubo = command.add_argument_group("qubo")
-    qubo.add_argument("--cover", choices=METHODS, default="auto", help="which products to replace")
-    qubo.add_argument(
-        "--strength", type=float, default=1.0, metavar="F", help="scale the gates (experiments)"
-    )
-    qubo.add_argument(
-        "--max-ancillas", type=int, metavar="K", help="leave out terms until K ancillas are enough"
-    )
-    qubo.add_argument(
-        "--time-limit", type=float, default=60.0, metavar="S", help="seconds for --cover exact (60)"
-    )
-    qubo.add_argument(
-        "--compare-dimod", action="store_true", help="count the ancillas that dimod would use"
-    )
-    qubo.add_argument(
-        "--drop-offset", action="store_true", help="let .coo and .qubo leave the offset out"
-    )
+    cli_pubo.add_qubo_options(command)
     _add_data_options(command)
     _add_loss_options(command)
     add_dask_option(command, "sum over the files")
@@ -434,7 +420,7 @@ def _run_verify(options: argparse.Namespace) -> int:
     with bar("read"):
         with passing("read"):
             qubo, reference = qubo_files.load_qubo(options.qubo)
-            pubo = None if options.pubo is None else files.load_pubo(options.pubo)
+            pubo = None if options.pubo is None else read_pubo(options.pubo)
             data = None if options.data is None else _same_rows(options.data, qubo)
         with passing("verify"):
             found = verify(

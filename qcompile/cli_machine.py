@@ -6,8 +6,10 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from qcompile import embedding_files, files, qubo_files
+from qcompile import embedding_files, files
+from qcompile.artifacts import Qubo
 from qcompile.cli_common import FORMATS, NOT_PROVED, add_command, show, show_rows
+from qcompile.cli_pubo import load_problem
 from qcompile.errors import InputError
 from qcompile.machines import Machine, catalogue, load_machine
 from qcompile.passes import passing
@@ -161,7 +163,9 @@ def _add_embed_command(commands: Any) -> None:
         """,
         takes_data=False,
     )
-    command.add_argument("qubo", metavar="QUBO", help="a .json or .npz file of qcompile")
+    command.add_argument(
+        "qubo", metavar="QUBO", help="a qubo file, or any pubo file, which is quadratized first"
+    )
     command.add_argument("-o", "--output", metavar="FILE", help="write the embedding as JSON")
     command.add_argument(
         "--target", metavar="FILE", help="write the problem on the qubits (dimod .json or .bqm)"
@@ -208,6 +212,7 @@ def _run_embed(options: argparse.Namespace) -> int:
     from qcompile.chain_strength import sweep
     from qcompile.embed import embed
     from qcompile.preflight import preflight
+    from qcompile.quadratize import quadratize
     from qcompile.quality import quality
 
     written = [path for path in (options.output, options.target, options.plot) if path]
@@ -222,7 +227,8 @@ def _run_embed(options: argparse.Namespace) -> int:
         embedding_files.check_target_ending(options.target)
     strength = chain_strength(options.chain_strength)
     with passing("read"):
-        qubo, _ = qubo_files.load_qubo(options.qubo)
+        problem = load_problem(options.qubo)
+        qubo = problem if isinstance(problem, Qubo) else quadratize(problem)
     reused = None if options.reuse is None else embedding_files.load_embedding(options.reuse)
     machine = machine_of(options, None if reused is None else reused.machine)
     with bar("preflight"), passing("preflight"):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import logging
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qcompile import cli_machine, embedding_files, files, qubo_files
+from qcompile import cli_machine, embedding_files, files
 from qcompile.artifacts import Dataset, Preparation, Pubo, Qubo, frozen
 from qcompile.cli_common import add_command, add_dask_option, client_of, grouped, show
+from qcompile.cli_pubo import load_problem
 from qcompile.errors import InputError
 from qcompile.passes import passing
 from qcompile.progress import bar
@@ -64,7 +64,7 @@ def _add_solve_command(commands: Any) -> None:
         """,
         takes_data=False,
     )
-    command.add_argument("problem", metavar="FILE", help="a qubo or pubo file (.json, .npz)")
+    command.add_argument("problem", metavar="FILE", help="a qubo or any pubo file (.json, .npz)")
     command.add_argument("-o", "--output", metavar="FILE", help="write a SampleSet (dimod's JSON)")
     command.add_argument("--embedding", metavar="FILE", help="solve on these chains (neal, mock)")
     command.add_argument(
@@ -157,15 +157,6 @@ def _add_train_command(commands: Any, add_data_options: Any, add_loss_options: A
     command.set_defaults(run=_run_train)
 
 
-def load_problem(path: str) -> Pubo | Qubo:
-    """Read a QUBO or a polynomial, whichever it is."""
-    if Path(path).suffix.lower() not in (".json", ".npz"):
-        raise InputError(f"{path}: expected a qubo or pubo file that ends in .json or .npz")
-    if files.kind_of(path) == "qcompile.pubo":
-        return files.load_pubo(path)
-    return qubo_files.load_qubo(path)[0]
-
-
 def _run_solve(options: argparse.Namespace) -> None:
     from qcompile.chain_strength import strength_of
     from qcompile.embedded import check_embedding, to_embedded
@@ -174,7 +165,8 @@ def _run_solve(options: argparse.Namespace) -> None:
 
     files.check_outputs(filter(None, [options.output]), inputs=(options.problem, options.embedding))
     with bar("read"), passing("read"):
-        problem: Any = load_problem(options.problem)
+        loaded = load_problem(options.problem)
+    problem: Any = loaded
     if options.embedding is not None:
         if not isinstance(problem, Qubo):
             raise InputError(
@@ -206,7 +198,7 @@ def _run_solve(options: argparse.Namespace) -> None:
             client=client,
         )
     if options.output:
-        save_samples(found, options.output)
+        save_samples(found, options.output, problem=loaded)
     summary = {
         "solver": options.solver,
         **({"space": found.info["space"]} if "space" in found.info else {}),

@@ -370,6 +370,8 @@ def load_pubo(path: str | Path) -> Pubo:
 
 def _pubo_from(header: Mapping[str, Any], terms: list[tuple[Any, Any]]) -> Pubo:
     variables = int(header["variables"])
+    if not 0 <= variables < 2**31:
+        raise FormatError(f"{variables} variables; expected fewer than {2**31}")
     indices, coefficients = [], []
     for degree, (rows, values) in enumerate(terms, 1):
         index = np.asarray(rows, dtype=np.int64).reshape(-1, degree)

@@ -105,7 +105,7 @@ def _cubic(pubo: Pubo, cover: PairCover, strength: float) -> Qubo:
     """Carry every triple over one pair; arrays from beginning to end."""
     size, number = pubo.variables, len(cover)
     memory.require(
-        (4 * size * size if number else 0) + 32 * (sum(pubo.terms[2:3]) + 2 * number),
+        48 * size + (4 * size * size if number else 0) + 32 * (sum(pubo.terms[2:3]) + 2 * number),
         f"a QUBO of {size + number:,} variables and {sum(pubo.terms[1:3]) + 2 * number:,} pairs",
         "use fewer --bits or --features",
     )

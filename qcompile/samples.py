@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from qcompile.artifacts import Floats, Pubo, Qubo, frozen
 from qcompile.errors import FormatError, InputError
 from qcompile.files import explained, read_json, write_atomically
+from qcompile.interchange import labels_of, vartype_of
 
 __all__ = [
     "Samples",
@@ -147,14 +148,20 @@ def merged(parts: Sequence[Samples], info: Mapping[str, Any]) -> Samples:
     )
 
 
-def save_samples(samples: Samples, path: str | Path) -> None:
+def save_samples(samples: Samples, path: str | Path, *, problem: Any = None) -> None:
     """Write dimod's JSON of a SampleSet; `dimod.SampleSet.from_serializable` opens it.
+
+    Variables have the labels, and are of the kind, that the source of the `problem` gave them.
 
     Seconds by the clock of this computer are left out: the same search gives the same file. What
     a machine bills for stays.
     """
     kept = {k: v for k, v in samples.info.items() if not _is_clock(k, v)}
-    content = replace(samples, info=kept).to_sampleset().to_serializable()
+    found = replace(samples, info=kept).to_sampleset()
+    if isinstance(problem, Pubo | Qubo):
+        found = found.relabel_variables(dict(enumerate(labels_of(problem))), inplace=False)
+        found = found.change_vartype(vartype_of(problem), inplace=False)
+    content = found.to_serializable()
     with write_atomically(path) as stream:
         stream.write(orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n")
 
@@ -204,6 +211,9 @@ def from_sampleset(found: Any, problem: Pubo | Qubo) -> Samples:
     logical = problem.logical if isinstance(problem, Qubo) else problem.variables
     every = problem.variables
     place = {label: i for i, label in enumerate(binary.variables)}
+    labels = labels_of(problem)
+    if set(place) == set(labels):
+        place = {number: place[label] for number, label in enumerate(labels)}
     known = every if all(v in place for v in range(every)) else logical
     missing = [v for v in range(known) if v not in place]
     if missing or len(place) != known:

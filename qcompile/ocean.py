@@ -1,0 +1,275 @@
+"""A sampler of polynomials for programs of Ocean, in the place of `dimod.HigherOrderComposite`.
+
+    from qcompile.ocean import PuboSampler
+    PuboSampler(DWaveSampler()).sample_poly(polynomial, num_reads=100)
+
+Products are replaced with few ancillas and gates as strong as they need be, so that no penalty has
+to be guessed. Variables keep their labels and their kind (SPIN or BINARY), and every energy is that
+of the polynomial itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import dimod
+import numpy as np
+from dimod.core.polysampler import ComposedPolySampler
+from numpy.typing import NDArray
+
+from qcompile.artifacts import Pubo, Qubo
+from qcompile.embed import embed
+from qcompile.embedded import Embedding, problem_id
+from qcompile.errors import InputError
+from qcompile.interchange import Label, numbered
+from qcompile.machines import Machine, machine_from_sampler
+from qcompile.quadratize import quadratize
+from qcompile.solve import solve
+from qcompile.unembed import unembed
+
+__all__ = ["PuboSampler"]
+
+_OWN = ("num_reads", "num_sweeps", "seed")
+_COMMON = ("keep_penalty_variables", "discard_unsatisfied", "penalty_strength")
+
+
+class PuboSampler(ComposedPolySampler):  # type: ignore[misc]
+    """Sample binary polynomials of any degree.
+
+    `child` is None for qcompile's own annealer, which works on the polynomial and needs no
+    ancillas; or a dimod sampler, which is given the QUBO. A child with a working graph
+    (`DWaveSampler`, `MockDWaveSampler`) is given the embedded problem; the embedding is kept as
+    long as the same variables meet. `cover`, `strength`, `max_ancillas`, `seed` and `time_limit`
+    are those of `quadratize`, `chain_strength` and `repair` those of `embed` and `unembed`.
+
+    >>> sampler = PuboSampler(dimod.ExactSolver())
+    >>> found = sampler.sample_hubo({("a", "b", "c"): -2.0, ("a",): 1.0})
+    >>> best = found.first
+    >>> float(best.energy), [int(best.sample[label]) for label in "abc"]
+    (-1.0, [1, 1, 1])
+    """
+
+    def __init__(
+        self,
+        child: Any = None,
+        *,
+        cover: str = "auto",
+        strength: float = 1.0,
+        max_ancillas: int | None = None,
+        seed: int = 0,
+        time_limit: float = 60.0,
+        chain_strength: float | str = "torque",
+        repair: str = "majority",
+    ) -> None:
+        if child is not None and not isinstance(child, dimod.Sampler):
+            raise InputError(
+                f"child {type(child).__name__}; expected a dimod sampler, or None for the annealer "
+                "of qcompile"
+            )
+        self._children = [] if child is None else [child]
+        self._quadratize: dict[str, Any] = {
+            "cover": cover,
+            "strength": strength,
+            "max_ancillas": max_ancillas,
+            "seed": seed,
+            "time_limit": time_limit,
+        }
+        self._chain_strength, self._repair, self._seed = chain_strength, repair, seed
+        self._machine: Machine | None = None
+        self._embedding: Embedding | None = None
+
+    @property
+    def children(self) -> list[Any]:
+        """The sampler that is given the QUBO, in a list; none if qcompile anneals itself."""
+        return self._children
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What `sample_poly` takes, with the properties of the child that matter for each."""
+        own = {name: [] for name in _OWN} if not self._children else dict(self.child.parameters)
+        return {**own, **{name: [] for name in _COMMON}}
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """How products are replaced, and the properties of the child."""
+        child = {} if not self._children else {"child_properties": dict(self.child.properties)}
+        return {"quadratize": dict(self._quadratize), **child}
+
+    def sample_poly(
+        self,
+        polynomial: Any,
+        *,
+        keep_penalty_variables: bool = False,
+        discard_unsatisfied: bool = False,
+        penalty_strength: float | None = None,
+        **parameters: Any,
+    ) -> Any:
+        """Give a `dimod.SampleSet` over the polynomial's own variables.
+
+        `keep_penalty_variables` adds the ancillas as the child gave them (after chains were read:
+        repaired); as spins they are +1 where the product of their two bits is 1.
+        `discard_unsatisfied` leaves out samples in which one of them was wrong; otherwise the field
+        ``penalty_satisfaction`` tells. There is no penalty to choose: `penalty_strength` is taken
+        for the sake of programs that give one, and changes nothing. Everything else goes to the
+        child, `initial_state` completed by ancillas.
+
+        With qcompile's annealer the samples are distinct, the lowest first.
+        """
+        pubo, labels = _numbered(polynomial)
+        if not self._children:
+            answer = _annealed(pubo, parameters)
+        else:
+            qubo = quadratize(pubo, **self._quadratize)
+            state = parameters.get("initial_state")
+            if state is not None:
+                spins = polynomial.vartype is dimod.SPIN
+                parameters["initial_state"] = _completed(qubo, state, labels, spins)
+            answer = self._from_child(qubo, parameters)
+            names = _named(qubo, labels)
+            answer.info |= _about(qubo, names)
+            labels = names if keep_penalty_variables else labels
+        kept = answer.violations == 0 if discard_unsatisfied else slice(None)
+        fields = {**answer.fields, "penalty_satisfaction": answer.violations == 0}
+        return _sample_set(
+            polynomial,
+            answer.values[kept],
+            labels,
+            {name: field[kept] for name, field in fields.items()},
+            answer.info,
+        )
+
+    def _from_child(self, qubo: Qubo, parameters: dict[str, Any]) -> _Answer:
+        """Let the child sample the QUBO."""
+        if not qubo.variables:
+            return _Answer(np.zeros((1, 0), np.int8), np.zeros(1, np.int64), {}, {})
+        if hasattr(self.child, "nodelist") and "topology" in self.child.properties:
+            return self._from_machine(qubo, parameters)
+        given = self.child.sample(qubo.to_bqm(), **parameters)
+        given = given.change_vartype(dimod.BINARY, inplace=False)
+        place = {label: i for i, label in enumerate(given.variables)}
+        record = given.record
+        values = np.asarray(record.sample)[:, [place[v] for v in range(qubo.variables)]]
+        fields = {n: record[n] for n in record.dtype.names if n not in ("sample", "energy")}
+        return _Answer(values, qubo.restrict(values)[1], fields, dict(given.info))
+
+    def _from_machine(self, qubo: Qubo, parameters: dict[str, Any]) -> _Answer:
+        """Let the child sample chains of qubits."""
+        if "initial_state" in parameters:
+            raise InputError(
+                "initial_state for chains of qubits; expected none: wrap the child in "
+                "dwave.system.EmbeddingComposite, which spreads it over them"
+            )
+        if self._machine is None:
+            self._machine = machine_from_sampler(self.child)
+        known = self._embedding
+        same = known is not None and known.problem == problem_id(qubo)
+        embedded = embed(
+            qubo,
+            self._machine,
+            seed=self._seed,
+            chain_strength=self._chain_strength,
+            embedding=known if same else None,
+        )
+        self._embedding = embedded.embedding
+        given = self.child.sample(embedded.to_bqm(), **parameters)
+        found = unembed(embedded, given, repair=self._repair)
+        fields: dict[str, NDArray[Any]] = {
+            "num_occurrences": found.occurrences,
+            "chain_break_fraction": found.chain_breaks,
+        }
+        return _Answer(qubo.complete(found.bits), found.violations, fields, dict(found.info))
+
+
+@dataclass
+class _Answer:
+    """Values of all variables 0/1, how many ancillas of each sample were wrong, and the rest."""
+
+    values: NDArray[Any]
+    violations: NDArray[np.int64]
+    fields: dict[str, NDArray[Any]]
+    info: dict[str, Any]
+
+
+def _numbered(polynomial: Any) -> tuple[Pubo, list[Label]]:
+    if not isinstance(polynomial, dimod.BinaryPolynomial):
+        raise InputError(
+            f"a polynomial from {type(polynomial).__name__}; expected a dimod.BinaryPolynomial "
+            "(sample_hubo and sample_hising take dictionaries)"
+        )
+    labels = polynomial.variables
+    return numbered(polynomial.items(), labels, polynomial.vartype.name, in_order=False)
+
+
+def _annealed(pubo: Pubo, parameters: Mapping[str, Any]) -> _Answer:
+    """Run qcompile's annealer on the polynomial."""
+    unknown = sorted(set(parameters) - set(_OWN))
+    if unknown:
+        raise InputError(f"parameter {unknown[0]!r}; expected one of {', '.join(_OWN)}")
+    reads = parameters.get("num_reads", 100)
+    found = solve(
+        pubo,
+        solver="anneal",
+        reads=reads,
+        keep=reads,
+        sweeps=parameters.get("num_sweeps"),
+        seed=parameters.get("seed", 0),
+    )
+    fields: dict[str, NDArray[Any]] = {"num_occurrences": found.occurrences}
+    return _Answer(found.bits, found.violations, fields, dict(found.info))
+
+
+def _completed(
+    qubo: Qubo, state: Mapping[Label, int], labels: list[Label], spins: bool
+) -> dict[int, int]:
+    """Give a state of the polynomial's variables as one of the QUBO's, ancillas and all."""
+    missing = [label for label in labels if label not in state]
+    if missing:
+        raise InputError(f"initial_state without variable {missing[0]!r}; expected all of them")
+    bits = [[int(state[label] > 0) if spins else state[label] for label in labels]]
+    return dict(enumerate(qubo.complete(bits)[0].tolist()))
+
+
+def _named(qubo: Qubo, labels: list[Label]) -> list[Label]:
+    """Name each ancilla by its factors, as in a*b; never like another variable."""
+    names = list(labels)
+    taken = set(labels)
+    for a, b in qubo.ancillas.factors.tolist():
+        name = f"{names[a]}*{names[b]}"
+        while name in taken:
+            name = f"_{name}"
+        names.append(name)
+        taken.add(name)
+    return names
+
+
+def _about(qubo: Qubo, names: list[Label]) -> dict[str, Any]:
+    """Say how products were replaced; plain lists, so that a sample set can be written down."""
+    pairs = enumerate(qubo.ancillas.factors.tolist(), qubo.logical)
+    return {
+        "reduction": [[names[k], [names[a], names[b]]] for k, (a, b) in pairs],
+        "cover": qubo.method,
+        "error": qubo.error,
+    }
+
+
+def _sample_set(
+    polynomial: Any,
+    values: NDArray[Any],
+    labels: list[Label],
+    fields: Mapping[str, NDArray[Any]],
+    info: Mapping[str, Any],
+) -> Any:
+    """Give back the labels and the kind of variables; energies are the polynomial's own."""
+    rows = np.ascontiguousarray(values[:, : len(labels)], dtype=np.int8)
+    if polynomial.vartype is dimod.SPIN:
+        rows = 2 * rows - 1
+    return dimod.SampleSet.from_samples(
+        (rows, labels),
+        polynomial.vartype,
+        energy=polynomial.energies((rows, labels)) if len(rows) else np.zeros(0),
+        info=dict(info),
+        sort_labels=False,
+        **fields,
+    )
