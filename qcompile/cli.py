@@ -8,11 +8,12 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qcompile import (
     cli_leap,
     cli_machine,
+    cli_report,
     cli_solve,
     embedding_files,
     files,
@@ -53,8 +54,12 @@ from qcompile.pipeline import (
     load_moments_of,
 )
 from qcompile.progress import bar
+from qcompile.run_files import compiled_run
 from qcompile.svmlight import shortest
 from qcompile.verify import Check, verify
+
+if TYPE_CHECKING:
+    from qcompile.classifier import Classifier
 
 __all__ = ["main"]
 
@@ -120,6 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     cli_machine.add_commands(commands)
     cli_solve.add_commands(commands, _add_data_options, _add_loss_options)
     cli_leap.add_commands(commands)
+    cli_report.add_command_report(commands, _same_rows, cli_solve.prepared)
     return parser
 
 
@@ -173,6 +179,7 @@ def _add_compile_command(commands: Any) -> None:
         help="write an artifact; its kind (moments, loss, pubo, qubo) is in the file's name or "
         "before =; may be repeated; a qubo ends in .json, .npz, .bqm, .lp, .qubo or .coo",
     )
+    cli_report.add_report_option(command)
     pubo = command.add_argument_group("bits")
     pubo.add_argument("--bits", type=int, default=4, metavar="D", help="bits of a weight (4)")
     pubo.add_argument("--l0", type=float, default=0.0, help="charge for each weight that is not 0")
@@ -334,7 +341,8 @@ def _run_loss(options: argparse.Namespace) -> None:
 
 def _run_compile(options: argparse.Namespace) -> None:
     emits = [_emission(text) for text in options.emit]
-    files.check_outputs((path for _, path in emits), inputs=(options.data,))
+    pages = cli_report.page_of(options)
+    files.check_outputs([*(path for _, path in emits), *pages], inputs=(options.data,))
     with client_of(options) as client, bar("reading") as progress:
         compiled = compile(
             options.data,
@@ -349,11 +357,13 @@ def _run_compile(options: argparse.Namespace) -> None:
             client=client,
         )
     moments = compiled.moments
-    wanted = not emits or any(kind == "qubo" for kind, _ in emits)
+    wanted = not emits or bool(pages) or any(kind == "qubo" for kind, _ in emits)
     reduced = compiled.qubo if wanted else None
     with files.all_or_nothing():
         for kind, path in emits:
             _write_artifact(compiled, kind, path, drop_offset=options.drop_offset)
+        for path in pages:
+            cli_report.write_report(compiled_run(compiled), path)
     summary = {
         **_describe_moments(moments),
         **_describe_loss(compiled.loss),
@@ -363,7 +373,7 @@ def _run_compile(options: argparse.Namespace) -> None:
         summary |= _describe_qubo(reduced)
         if options.compare_dimod:
             summary["dimod's ancillas"] = dimod_ancillas(compiled.pubo)
-    show(summary, options, written=[path for _, path in emits])
+    show(summary, options, written=[*(path for _, path in emits), *pages])
 
 
 def _write_artifact(compiled: Compiled, kind: str, path: str, *, drop_offset: bool) -> None:
@@ -422,8 +432,8 @@ def _check_embedding(options: argparse.Namespace, qubo: Qubo) -> Check:
     return Check("embedding", True, f"{len(embedding.chains)} chains on {size}, all links there")
 
 
-def _same_rows(source: str, qubo: Qubo) -> Dataset:
-    """Read the rows that the QUBO was compiled from, prepared as then."""
+def _same_rows(source: str, qubo: Pubo | Qubo | Classifier) -> Dataset:
+    """Read the rows that a problem was compiled from, prepared as then."""
     prepared, about = qubo.preparation, qubo.source
     if prepared is None:
         raise InputError("this QUBO does not say how its data were prepared")

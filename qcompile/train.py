@@ -27,7 +27,7 @@ from qcompile.samples import Samples, samples_of
 from qcompile.solve import solve
 from qcompile.weight_range import Cubic, warnings_for
 
-__all__ = ["GRID_NAMES", "SolveOptions", "Trained", "cross_validate", "train"]
+__all__ = ["GRID_NAMES", "SolveOptions", "Trained", "cross_validate", "risks", "train"]
 
 GRID_NAMES = ("order", "bits", "omega", "l2", "range_")
 _CONTINUOUS_FEATURES = 400
@@ -54,6 +54,7 @@ class Trained:
 
     classifier: Classifier
     loss: Loss
+    problem: Pubo | Qubo
     samples: Samples
     stages: tuple[Mapping[str, Any], ...]
     risks: tuple[Mapping[str, Any], ...]
@@ -95,6 +96,7 @@ def train(
     clock.stage("moments", f"{len(rows):,} rows, {rows.features:,} features")
     fitted = fit_loss_with(moments, loss)
     clock.stage("loss", f"order {fitted.order}, range {fitted.range_:.3g}")
+    problem: Pubo | Qubo
     if on_examples:
         samples, problem = _over_margins(rows, moments, fitted, bits, l0, options, progress, client)
         clock.stage("anneal", f"over the margins, {len(samples)} states")
@@ -112,9 +114,10 @@ def train(
     return Trained(
         classifier=classifier,
         loss=fitted,
+        problem=problem,
         samples=samples,
         stages=tuple(clock.rows),
-        risks=tuple(_risks(rows, moments, fitted, problem, samples, classifier)),
+        risks=tuple(risks(rows, moments, fitted, problem, samples, classifier)),
         errors=errors,
         notes=(*fitted.notes, *warnings_for(fitted, rows, classifier.weights, energy)),
     )
@@ -175,7 +178,7 @@ def _search(
     clock: _Clock,
     progress: Callable[[int, int | None], None] | None,
     client: Any = None,
-) -> tuple[Samples, Pubo]:
+) -> tuple[Samples, Pubo | Qubo]:
     """Find low states of the polynomial of bits."""
     pubo = discretize(moments, loss, bits, l0=l0)
     clock.stage("pubo", f"{pubo.variables:,} bits, {pubo.num_terms:,} terms")
@@ -185,7 +188,7 @@ def _search(
         clock.stage("qubo", f"{problem.variables:,} qubits, {len(problem.ancillas):,} ancillas")
     found = solve(problem, **vars(options), progress=progress, client=client)
     clock.stage(str(found.info["solver"]), f"{len(found):,} states")
-    return found, pubo
+    return found, problem
 
 
 def _over_margins(
@@ -237,11 +240,11 @@ def _objective(rows: Dataset, loss: Loss, weights: Floats) -> float:
     return float(np.mean(loss(rows.margins(weights)))) + loss.l2 / 2 * float(weights @ weights)
 
 
-def _risks(
+def risks(
     rows: Dataset,
     moments: Moments,
     loss: Loss,
-    problem: Pubo,
+    problem: Pubo | Qubo,
     samples: Samples,
     classifier: Classifier,
 ) -> Iterable[Mapping[str, Any]]:
