@@ -22,13 +22,17 @@ class Markup(str):
     __slots__ = ()
 
 
+def _visible(text: object) -> str:
+    return _INVISIBLE.sub("\ufffd", str(text))
+
+
 def plain(text: object) -> str:
     """Give text that can be shown: one line, nothing invisible, not longer than a name can be.
 
     >>> plain("a\\u202eb" + "c" * 300)[:4], len(plain("c" * 300))
     ('a�bc', 200)
     """
-    shown = _INVISIBLE.sub("\ufffd", str(text))
+    shown = _visible(text)
     return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
 
 
@@ -39,7 +43,7 @@ def tag(name: str, /, *content: object, **attributes: object) -> Markup:
     '<p class="note">1 &lt; 2</p>'
     """
     named = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_visible(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -50,4 +54,4 @@ def tag(name: str, /, *content: object, **attributes: object) -> Markup:
 
 def joined(*content: object) -> Markup:
     """Put pieces together; what is no markup is escaped."""
-    return Markup("".join(c if isinstance(c, Markup) else escape(str(c)) for c in content))
+    return Markup("".join(c if isinstance(c, Markup) else escape(_visible(c)) for c in content))

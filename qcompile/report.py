@@ -60,11 +60,12 @@ class Stage:
 
 @dataclass(frozen=True)
 class Histogram:
-    """Counts between edges, for one or more series of the same values."""
+    """Counts between edges, for one or more series; `whole`: of whole numbers, edges between."""
 
     edges: tuple[float, ...]
     counts: tuple[tuple[int, ...], ...]
     log: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -376,20 +377,24 @@ def _margins(run: Run) -> Floats | None:
     return run.parts[0][1].margins(run.classifier.weights)
 
 
-def _histogram(edges: Any, counts: Iterable[Any], *, log: bool = False) -> Histogram:
+def _histogram(
+    edges: Any, counts: Iterable[Any], *, log: bool = False, whole: bool = False
+) -> Histogram:
     return Histogram(
         tuple(float(e) for e in edges),
         tuple(tuple(int(c) for c in np.rint(series)) for series in counts),
         log,
+        whole,
     )
 
 
-def _whole_edges(values: NDArray[Any]) -> Floats:
-    """Give edges between whole numbers, few enough to be seen."""
+def _counted(values: NDArray[Any]) -> Histogram:
+    """Count whole numbers, in steps that are few enough to be seen."""
     low, high = int(values.min()), int(values.max())
     step = -(-(high - low + 1) // _BINS)
     count = -(-(high - low + 1) // step)
-    return low - 0.5 + step * np.arange(count + 1, dtype=np.float64)
+    edges = low - 0.5 + step * np.arange(count + 1, dtype=np.float64)
+    return _histogram(edges, [np.histogram(values, edges)[0]], whole=True)
 
 
 def _budget(run: Run) -> Budget | None:
@@ -448,8 +453,7 @@ def _ancillas(run: Run) -> AncillaNumbers | None:
     if run.qubo is None or not len(run.qubo.ancillas):
         return None
     table = run.qubo.ancillas
-    edges = _whole_edges(table.terms)
-    terms = _histogram(edges, [np.histogram(table.terms, edges)[0]])
+    terms = _counted(table.terms)
     about = [
         ("terms through an ancilla", _spread(table.terms)),
         ("penalty, ancilla 0 but factors 1", _spread(table.on)),
@@ -510,7 +514,6 @@ def _chip(run: Run) -> Chip | None:
     for q in used[::every].tolist():
         dots.setdefault(int(owner[q]), []).append(_point(place[q]))
     lengths = run.embedding.lengths
-    edges = _whole_edges(lengths)
     return Chip(
         machine=machine.name,
         qubits=len(place),
@@ -518,7 +521,7 @@ def _chip(run: Run) -> Chip | None:
         free=tuple(_point(place[q]) for q in free[::every].tolist()),
         chains=tuple((dots.get(v, []), links.get(v, [])) for v in range(len(chains))),
         spacing=1 / math.sqrt(len(place)),
-        lengths=_histogram(edges, [np.histogram(lengths, edges)[0]]),
+        lengths=_counted(lengths),
         longest=run.embedding.longest,
         mean=float(lengths.mean()) if len(lengths) else 0.0,
         every=every,
@@ -538,8 +541,8 @@ def _closer(used: Floats) -> tuple[float, float, float] | None:
     side = float((high - low).max()) * 1.08 + 0.01
     if side > 0.6:
         return None
-    left, bottom = ((low + high) / 2 - side / 2).tolist()
-    return left, bottom, side
+    corner = np.clip((low + high) / 2 - side / 2, -0.01, 1.01 - side)
+    return float(corner[0]), float(corner[1]), side
 
 
 def _energies(run: Run) -> Energies | None:

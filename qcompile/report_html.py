@@ -30,11 +30,11 @@ _LOG_FROM = 8  # times the largest machine: then bars of qubits are logarithmic
 _STYLE = """
 :root{color-scheme:light dark;--page:#f4f5f2;--card:#fff;--ink:#1c2430;--soft:#566070;
 --rule:#d9dde2;--grid:#e6e9ed;--a:#2563a8;--b:#c2571a;--good:#2a7d4f;--bad:#b92c2c;--pale:#cfdcea;
---wash:#eaf1f8;--h0:#2f74b5;--h1:#d0652a;--h2:#3a8f56;--h3:#b3388a;--h4:#8a6d1f;--h5:#6a55c2;
+--wash:#eaf1f8;--free:#b4bdc9;--h0:#2f74b5;--h1:#d0652a;--h2:#3a8f56;--h3:#b3388a;--h4:#8a6d1f;--h5:#6a55c2;
 --h6:#17888c;--h7:#c23b3b;--h8:#5f7a1f;--h9:#8d4a2b}
 @media (prefers-color-scheme:dark){:root{--page:#13161b;--card:#1c2027;--ink:#e9ebef;--soft:#a5aebb;
 --rule:#353c47;--grid:#2b313b;--a:#6fb1f2;--b:#f0a35e;--good:#6cc793;--bad:#f58f8f;--pale:#3b4d63;
---wash:#222c39;--h0:#72b4f5;--h1:#f2a066;--h2:#74cc93;--h3:#ea8bc8;--h4:#d8bd62;--h5:#b0a1f5;
+--wash:#222c39;--free:#4d5766;--h0:#72b4f5;--h1:#f2a066;--h2:#74cc93;--h3:#ea8bc8;--h4:#d8bd62;--h5:#b0a1f5;
 --h6:#5fcdd1;--h7:#f58f8f;--h8:#b4d06a;--h9:#d9a184}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--page);color:var(--ink);line-height:1.45;
@@ -53,9 +53,11 @@ margin:0 0 16px;padding:0}
 .facts dd{margin:0;font-size:1.15rem;font-weight:600;overflow-wrap:anywhere}
 .cards{columns:2;column-gap:16px}
 .card{padding:14px 16px;margin:0 0 16px;break-inside:avoid}
+.wide-card{column-span:all;margin-top:16px}
+.row{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(300px,100%),1fr));gap:0 24px}
 .lead{color:var(--soft);font-size:.93rem}
 svg{display:block;width:100%;max-width:520px;height:auto;margin:0 auto;overflow:visible}
-svg text{font-size:11px;fill:var(--ink)}
+svg text{font-size:10.5px;fill:var(--ink)}
 svg .soft{fill:var(--soft)}
 svg path{fill:none}
 .axis{stroke:var(--soft);stroke-width:1}.grid{stroke:var(--grid);stroke-width:1}
@@ -66,14 +68,14 @@ svg path{fill:none}
 stroke-width:1.8;stroke-dasharray:6 3}
 rect.a{fill:var(--a)}rect.b{fill:var(--b)}rect.good{fill:var(--good)}rect.bad{fill:var(--bad)}
 rect.pale{fill:var(--pale)}
-.dots{stroke-linecap:round}.free{stroke:var(--rule)}
+.dots{stroke-linecap:round}.free{stroke:var(--free)}
 .h0{stroke:var(--h0)}.h1{stroke:var(--h1)}.h2{stroke:var(--h2)}.h3{stroke:var(--h3)}
 .h4{stroke:var(--h4)}.h5{stroke:var(--h5)}.h6{stroke:var(--h6)}.h7{stroke:var(--h7)}
 .h8{stroke:var(--h8)}.h9{stroke:var(--h9)}
 .flow{list-style:none;display:flex;flex-wrap:wrap;gap:12px 0;margin:10px 0 0;padding:0}
 .flow li{display:flex;align-items:center}
-.flow .pass{width:74px;text-align:center;color:var(--soft);font-size:.75rem;flex:none}
-.flow .pass svg{width:46px;margin:0 auto}
+.flow .pass{width:66px;text-align:center;color:var(--soft);font-size:.75rem;flex:none}
+.flow .pass svg{width:40px;margin:0 auto}
 .flow .pass path{stroke:var(--soft);stroke-width:1.5}
 .flow .stage{background:var(--wash);border:1px solid var(--rule);border-radius:8px;padding:7px 11px;
 min-width:112px;align-self:stretch}
@@ -88,28 +90,28 @@ min-width:112px;align-self:stretch}
 .key .step{background:none;border-top:2px dashed var(--b);height:0;width:20px;vertical-align:4px}
 .key .mark{background:none;border-left:2px dashed var(--good);width:0;height:14px;
 vertical-align:-2px;border-radius:0}
-table{border-collapse:collapse;width:100%;font-size:.88rem;font-variant-numeric:tabular-nums}
+table{border-collapse:collapse;width:100%;table-layout:fixed;font-size:.88rem;font-variant-numeric:tabular-nums}
 caption{text-align:left;font-weight:600;padding:10px 0 4px}
 th,td{text-align:left;padding:4px 6px;border-top:1px solid var(--rule);vertical-align:top;
 overflow-wrap:anywhere}
-td.n,th.n{text-align:right;white-space:nowrap}
+td.n,th.n{text-align:right}
 th{font-weight:600}
 .matrix td{text-align:center;font-size:1.15rem;font-weight:600;padding:10px 6px}
 .matrix td.right{background:color-mix(in srgb,var(--good) 20%,transparent)}
 .matrix td.wrong{background:color-mix(in srgb,var(--bad) 20%,transparent)}
 .matrix td small{display:block;font-weight:400;font-size:.75rem;color:var(--soft)}
-details{margin-top:8px;font-size:.88rem}
+details{margin:8px 0;font-size:.88rem}
 summary{cursor:pointer;color:var(--soft)}
 .note{border-left:3px solid var(--b);padding-left:10px}
 .absent{color:var(--soft);font-size:.9rem}
-@media (max-width:820px){.cards{columns:1}
+@media (max-width:820px){.cards{columns:1}svg text{font-size:12.5px}
 .flow{display:block}.flow li{display:block}
 .flow .pass{width:auto;display:flex;align-items:center;gap:8px;padding:3px 0 3px 18px}
 .flow .pass svg{width:16px;height:24px;margin:0}
 .flow .wide{display:none}.flow .stage{padding:8px 12px}}
 @media (min-width:821px){.flow .tall{display:none}}
 @media print{:root{color-scheme:light;--page:#fff;--card:#fff;--ink:#111;--soft:#444;--rule:#bbb;
---grid:#ddd;--a:#2563a8;--b:#c2571a;--good:#2a7d4f;--bad:#b92c2c;--pale:#cfdcea;--wash:#f2f5f8;
+--grid:#ddd;--a:#2563a8;--b:#c2571a;--good:#2a7d4f;--bad:#b92c2c;--pale:#cfdcea;--wash:#f2f5f8;--free:#b4bdc9;
 --h0:#2f74b5;--h1:#d0652a;--h2:#3a8f56;--h3:#b3388a;--h4:#8a6d1f;--h5:#6a55c2;--h6:#17888c;
 --h7:#c23b3b;--h8:#5f7a1f;--h9:#8d4a2b}
 body{font-size:11pt;-webkit-print-color-adjust:exact;print-color-adjust:exact}main{padding:0}
@@ -183,7 +185,8 @@ def _section(name: str, content: Iterable[Markup]) -> Markup:
 
 
 def _card(name: str, title: str, content: Iterable[Markup]) -> Markup:
-    return tag("section", tag("h2", title), *content, class_="card", id=name)
+    kind = "card wide-card" if name == "chip" else "card"
+    return tag("section", tag("h2", title), *content, class_=kind, id=name)
 
 
 def _lead(*text: object) -> Markup:
@@ -213,11 +216,14 @@ def _table(rows: Iterable[Sequence[str]], head: Sequence[str] = (), caption: str
 def _bins(histogram: Histogram, names: Sequence[str]) -> Markup:
     """Give the numbers of a histogram, for those who want them."""
     rows = [
-        (f"{number(low)} to {number(high)}", *(f"{series[i]:,}" for series in histogram.counts))
+        (
+            svg.between(low, high, whole=histogram.whole),
+            *(f"{series[i]:,}" for series in histogram.counts),
+        )
         for i, (low, high) in enumerate(zip(histogram.edges[:-1], histogram.edges[1:], strict=True))
         if any(series[i] for series in histogram.counts)
     ]
-    return tag("details", tag("summary", "The numbers"), _table(rows, ("from, to", *names)))
+    return tag("details", tag("summary", "The numbers"), _table(rows, ("value", *names)))
 
 
 # --- sections ----------------------------------------------------------------------------------
@@ -360,6 +366,7 @@ def _ancillas(found: AncillaNumbers) -> Iterable[Markup]:
         title="Terms through an ancilla",
         says=about["terms through an ancilla"],
         axis="terms that pass through it",
+        whole=True,
     )
     yield _bins(found.terms, ("ancillas",))
     if found.strengths is not None:
@@ -385,29 +392,32 @@ def _chip(chip: Chip) -> Iterable[Markup]:
         "The qubits of a chain have one colour; pale ones are free."
         + (f" One in {chip.every} is drawn." if chip.every > 1 else "")
     )
-    dot = 0.55 * svg.WIDTH * chip.spacing
+    dot = 0.42 * svg.WIDTH * chip.spacing
     says = f"Longest chain {chip.longest}, mean {chip.mean:.2f}."
-    yield svg.chip(chip.free, chip.chains, title=f"Chains on {name}", says=says, dot=dot)
+    whole = svg.chip(chip.free, chip.chains, title=f"Chains on {name}", says=says, dot=dot)
+    pictures = [tag("div", tag("h3", "The chip"), whole)]
     if chip.closer is not None:
-        yield tag("h3", "Closer")
         free, chains = _cut(chip, chip.closer)
-        yield svg.chip(
+        closer = svg.chip(
             free,
             chains,
             title=f"Chains on {name}, closer",
             says="The part of the chip that is used.",
-            dot=min(dot / chip.closer[2], 9.0),
+            dot=min(dot / chip.closer[2], 7.0),
         )
-    yield tag("h3", "Chain lengths")
-    yield svg.histogram(
+        pictures.append(tag("div", tag("h3", "Closer"), closer))
+    lengths = svg.histogram(
         chip.lengths.edges,
         [(chip.lengths.counts[0], "a")],
         title="Chain lengths",
         says=says,
         axis="qubits in a chain",
+        whole=True,
     )
-    yield _table([("longest chain", f"{chip.longest:,}"), ("mean", f"{chip.mean:.2f}")])
-    yield _bins(chip.lengths, ("chains",))
+    numbers = _table([("longest chain", f"{chip.longest:,}"), ("mean", f"{chip.mean:.2f}")])
+    bins = _bins(chip.lengths, ("chains",))
+    pictures.append(tag("div", tag("h3", "Chain lengths"), lengths, numbers, bins))
+    yield tag("div", *pictures, class_="row")
 
 
 def _cut(

@@ -14,11 +14,22 @@ from itertools import pairwise
 
 from qcompile.markup import Markup, joined, tag
 
-__all__ = ["Bar", "Mark", "Scale", "bars", "chip", "curves", "histogram", "number"]
+__all__ = [
+    "Bar",
+    "Mark",
+    "Scale",
+    "bars",
+    "between",
+    "chip",
+    "curves",
+    "diverging",
+    "histogram",
+    "number",
+]
 
 WIDTH = 360.0
-_LETTER = 6.0  # mean width of a letter of 11 units
-_ROW, _GAP = 20.0, 5.0
+_LETTER = 6.8  # width of a letter on a phone, where letters are largest
+_FEWEST_BARS = 9
 HUES = 10
 
 Point = tuple[float, float]
@@ -145,9 +156,10 @@ def bars(rows: Sequence[Bar], *, title: str, says: str, log: bool = False) -> Ma
     content: list[object] = []
     height = 0.0
     for row in rows:
-        content.append(_word(0, height + 12, row.name))
+        room = int((WIDTH - 12) / _LETTER) - len(row.words)
+        content.append(_word(0, height + 12, _cut_to(row.name, max(room, 8))))
         content.append(_word(WIDTH, height + 12, row.words, kind="soft", anchor="end"))
-        top, total = height + 17, 0.0
+        top, total = height + 19, 0.0
         for value, kind in row.parts:
             start, stop = sorted(
                 (scale(total if not log else max(total, low)), scale(total + value))
@@ -155,11 +167,15 @@ def bars(rows: Sequence[Bar], *, title: str, says: str, log: bool = False) -> Ma
             total += value
             content.append(_block(start, top, max(stop - start, 0.6), 9, kind))
         if row.limit is not None:
-            content.append(_line(scale(row.limit), top - 3, scale(row.limit), top + 12, "limit"))
-        height = top + 9 + 11
+            content.append(_line(scale(row.limit), top - 2, scale(row.limit), top + 11, "limit"))
+        height = top + 9 + 10
     if low < 0:
         content.append(_line(scale(0), 0, scale(0), height - 8, "axis"))
     return _picture(height, title, says, content)
+
+
+def _cut_to(text: str, letters: int) -> str:
+    return text if len(text) <= letters else f"{text[: letters - 1]}…"
 
 
 def diverging(rows: Sequence[Bar], *, title: str, says: str, reach: float) -> Markup:
@@ -190,11 +206,17 @@ def histogram(
     axis: str,
     marks: Sequence[Mark] = (),
     log: bool = False,
+    whole: bool = False,
 ) -> Markup:
-    """Draw counts between edges, one series on top of the other."""
+    """Draw counts between edges, one series on top of the other.
+
+    `whole` numbers stand in the middle of their bars, which are never very wide.
+    """
     top, bottom, left = 12.0 + 13 * len(marks), 152.0 + 13 * len(marks), 34.0
     totals = [sum(column) for column in zip(*(counts for counts, _ in series), strict=True)]
-    across = Scale(edges[0], edges[-1], left, WIDTH - 8, log)
+    spare = max(0.0, _FEWEST_BARS * (edges[1] - edges[0]) - (edges[-1] - edges[0])) / 2
+    spare = spare if whole else 0.0
+    across = Scale(edges[0] - spare, edges[-1] + spare, left, WIDTH - 8, log)
     up = Scale(0.0, max([*totals, 1]), bottom, top)
     content: list[object] = list(_grid(up, left))
     base = [0] * len(totals)
@@ -203,11 +225,11 @@ def histogram(
             if count:
                 x, right = across(edges[i]), across(edges[i + 1])
                 y, foot = up(base[i] + count), up(base[i])
-                hint = f"{number(edges[i])} to {number(edges[i + 1])}: {count:,}"
+                hint = f"{between(edges[i], edges[i + 1], whole=whole)}: {count:,}"
                 room = max(right - x - 1, 0.8)
                 content.append(_block(x + 0.5, y, room, foot - y, kind, hint))
                 base[i] += count
-    content += _foot(across, bottom, axis)
+    content += _foot(across, bottom, axis, whole=whole)
     content += _marks(marks, across, bottom)
     return _picture(bottom + 32, title, says, content)
 
@@ -227,10 +249,24 @@ def _short(value: float) -> str:
     return f"{value:g}"
 
 
-def _foot(across: Scale, bottom: float, axis: str) -> Iterable[Markup]:
+def between(low: float, high: float, *, whole: bool) -> str:
+    """Name the values between two edges.
+
+    >>> between(1.5, 2.5, whole=True), between(1.5, 4.5, whole=True), between(1, 2, whole=False)
+    ('2', '2 to 4', '1 to 2')
+    """
+    if not whole:
+        return f"{number(low)} to {number(high)}"
+    first, last = math.ceil(low), math.floor(high)
+    return number(first) if first == last else f"{number(first)} to {number(last)}"
+
+
+def _foot(across: Scale, bottom: float, axis: str, *, whole: bool = False) -> Iterable[Markup]:
     yield _line(across.start, bottom, across.stop, bottom, "axis")
     last = -math.inf
-    for value in across.ticks():
+    for value in across.ticks(9 if whole else 5):
+        if whole and (value != int(value) or value < 0):
+            continue
         x, text = across(value), number(value) if value else "0"
         half = _LETTER * len(text) / 2
         if x - half < last + 4:
@@ -328,7 +364,7 @@ def chip(
     def at(point: Point) -> str:
         return f"{_place(4 + size * point[0])} {_place(4 + size * (1 - point[1]))}"
 
-    width = _place(max(dot, 0.3))
+    width = _place(max(dot * 0.8, 0.3))
     content: list[object] = [
         tag("path", d="".join(f"M{at(p)}h0" for p in free), class_="dots free", stroke_width=width)
     ]
@@ -336,10 +372,10 @@ def chip(
         mine = chains[hue::HUES]
         lines = "".join(f"M{at(a)}L{at(b)}" for _, links in mine for a, b in links)
         dots = "".join(f"M{at(p)}h0" for points, _ in mine for p in points)
-        half = _place(max(dot / 2, 0.3))
+        half = _place(max(dot * 0.4, 0.3))
         if lines:
             content.append(tag("path", d=lines, class_=f"links h{hue}", stroke_width=half))
         if dots:
-            bold = _place(max(dot * 1.25, 0.4))
+            bold = _place(max(dot, 0.4))
             content.append(tag("path", d=dots, class_=f"dots h{hue}", stroke_width=bold))
     return _picture(WIDTH, title, says, [joined(*content)])
