@@ -138,7 +138,7 @@ class Chip:
 
 @dataclass(frozen=True)
 class Energies:
-    """Energies of reads, whole chains and broken ones apart."""
+    """Energies of samples, each as often as it was read; whole chains and broken ones apart."""
 
     histogram: Histogram
     reads: int
@@ -300,7 +300,7 @@ def _pipeline(run: Run) -> Iterable[Stage]:
     if run.samples is not None:
         reads, distinct = int(run.samples.occurrences.sum()), len(run.samples)
         solver = str(run.samples.info.get("solver", "solver not named"))
-        yield Stage("samples", f"{reads:,} reads", (f"{distinct:,} distinct", solver), "sample")
+        yield Stage("samples", f"{reads:,} samples", (f"{distinct:,} distinct", solver), "sample")
     if run.classifier is not None:
         weights = run.classifier.weights
         used = f"{int(np.count_nonzero(weights)):,} not 0"
@@ -456,8 +456,8 @@ def _ancillas(run: Run) -> AncillaNumbers | None:
     terms = _counted(table.terms)
     about = [
         ("terms through an ancilla", _spread(table.terms)),
-        ("penalty, ancilla 0 but factors 1", _spread(table.on)),
-        ("penalty, ancilla 1 but a factor 0", _spread(table.off)),
+        ("penalty of 0 where both factors are 1", _spread(table.on)),
+        ("penalty of 1 where a factor is 0", _spread(table.off)),
         ("largest coefficient of the QUBO", number(_largest(run.qubo))),
     ]
     return AncillaNumbers(len(table), terms, _strengths(table.on, table.off), tuple(about))
@@ -469,6 +469,8 @@ def _largest(qubo: Qubo) -> float:
 
 def _spread(values: NDArray[Any]) -> str:
     low, middle, high = (float(np.quantile(values, q)) for q in (0, 0.5, 1))
+    if low == high:
+        return number(low)
     return f"{number(low)} to {number(high)}, median {number(middle)}"
 
 

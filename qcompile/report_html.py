@@ -61,7 +61,7 @@ svg text{font-size:10.5px;fill:var(--ink)}
 svg .soft{fill:var(--soft)}
 svg path{fill:none}
 .axis{stroke:var(--soft);stroke-width:1}.grid{stroke:var(--grid);stroke-width:1}
-.limit{stroke:var(--bad);stroke-width:2}
+.limit{stroke:var(--ink);stroke-width:2.5}.halo{stroke:var(--card);stroke-width:5.5}
 .mark{stroke:var(--good);stroke-width:1.5;stroke-dasharray:4 3}
 .turn{stroke:var(--soft);stroke-width:1;stroke-dasharray:2 3}
 .curve{stroke-width:2.2;stroke-linejoin:round}.curve.a{stroke:var(--a)}.curve.step{stroke:var(--b);
@@ -74,11 +74,12 @@ rect.pale{fill:var(--pale)}
 .h8{stroke:var(--h8)}.h9{stroke:var(--h9)}
 .flow{list-style:none;display:flex;flex-wrap:wrap;gap:12px 0;margin:10px 0 0;padding:0}
 .flow li{display:flex;align-items:center}
-.flow .pass{width:66px;text-align:center;color:var(--soft);font-size:.75rem;flex:none}
+.flow .pass{width:70px;text-align:center;color:var(--soft);font-size:.72rem;flex:none}
 .flow .pass svg{width:40px;margin:0 auto}
 .flow .pass path{stroke:var(--soft);stroke-width:1.5}
 .flow .stage{background:var(--wash);border:1px solid var(--rule);border-radius:8px;padding:7px 11px;
-min-width:112px;align-self:stretch}
+min-width:96px;align-self:stretch}
+.flow .tall{display:none}
 .flow b{display:block;font-size:.8rem;color:var(--soft);font-weight:600}
 .flow strong{display:block;font-size:1rem}
 .flow span{display:block;font-size:.8rem;color:var(--soft);overflow-wrap:anywhere}
@@ -86,7 +87,7 @@ min-width:112px;align-self:stretch}
 .key i{display:inline-block;width:14px;height:10px;border-radius:2px;margin-right:6px}
 .key .a{background:var(--a)}.key .b{background:var(--b)}.key .pale{background:var(--pale)}
 .key .good{background:var(--good)}.key .bad{background:var(--bad)}
-.key .limit{background:var(--bad);width:3px;height:14px;vertical-align:-2px}
+.key .limit{background:var(--ink);width:3px;height:14px;vertical-align:-2px}
 .key .step{background:none;border-top:2px dashed var(--b);height:0;width:20px;vertical-align:4px}
 .key .mark{background:none;border-left:2px dashed var(--good);width:0;height:14px;
 vertical-align:-2px;border-radius:0}
@@ -103,18 +104,19 @@ th{font-weight:600}
 details{margin:8px 0;font-size:.88rem}
 summary{cursor:pointer;color:var(--soft)}
 .note{border-left:3px solid var(--b);padding-left:10px}
-.absent{color:var(--soft);font-size:.9rem}
-@media (max-width:820px){.cards{columns:1}svg text{font-size:12.5px}
+.absent,.note{margin-top:16px}.absent{color:var(--soft);font-size:.9rem}
+@media screen and (max-width:820px){.cards{columns:1}svg text{font-size:12.5px}
 .flow{display:block}.flow li{display:block}
 .flow .pass{width:auto;display:flex;align-items:center;gap:8px;padding:3px 0 3px 18px}
 .flow .pass svg{width:16px;height:24px;margin:0}
-.flow .wide{display:none}.flow .stage{padding:8px 12px}}
-@media (min-width:821px){.flow .tall{display:none}}
+.flow .wide{display:none}.flow .tall{display:block}.flow .stage{padding:8px 12px}}
 @media print{:root{color-scheme:light;--page:#fff;--card:#fff;--ink:#111;--soft:#444;--rule:#bbb;
 --grid:#ddd;--a:#2563a8;--b:#c2571a;--good:#2a7d4f;--bad:#b92c2c;--pale:#cfdcea;--wash:#f2f5f8;--free:#b4bdc9;
 --h0:#2f74b5;--h1:#d0652a;--h2:#3a8f56;--h3:#b3388a;--h4:#8a6d1f;--h5:#6a55c2;--h6:#17888c;
 --h7:#c23b3b;--h8:#5f7a1f;--h9:#8d4a2b}
-body{font-size:11pt;-webkit-print-color-adjust:exact;print-color-adjust:exact}main{padding:0}
+html{font-size:12px}svg text{font-size:12px}.row{grid-template-columns:repeat(3,1fr)}
+body{font-size:9pt;-webkit-print-color-adjust:exact;print-color-adjust:exact}main{padding:0}
+h1{font-size:15pt}.card,.facts div{padding:8px 10px}.cards{column-gap:10px}.card{margin-bottom:10px}
 details{display:none}}
 """
 
@@ -301,7 +303,7 @@ def _budget(budget: Budget) -> Iterable[Markup]:
     most = "at most " if budget.assumed else ""
     yield _lead(
         f"{most.capitalize()}{budget.logical:,} logical qubits: {budget.bits:,} bits and "
-        f"{most}{budget.ancillas:,} ancillas. The red line is what a machine has."
+        f"{most}{budget.ancillas:,} ancillas. The upright line is what a machine has."
         + (" No QUBO was made: as many as a complete polynomial needs." if most else "")
     )
     rows = [
@@ -336,10 +338,11 @@ def _budget(budget: Budget) -> Iterable[Markup]:
         says="; ".join(f"{row.name}: {row.words}" for row in rows),
         log=log,
     )
-    yield _key(
-        ("a", "bits"), ("b", "ancillas"), ("good", "fits"), ("bad", "does not"),
-        ("pale", "not known"), ("limit", "the machine's qubits"),
-    )  # fmt: skip
+    kinds = {"good": "fits", "bad": "does not", "pale": "not known"}
+    drawn = {kind for row in rows for _, kind in row.parts}
+    entries = [("a", "bits"), *([("b", "ancillas")] if budget.ancillas else [])]
+    entries += [(kind, words) for kind, words in kinds.items() if kind in drawn]
+    yield _key(*entries, ("limit", "the machine's qubits"))
     estimated = any(m.takes is not None and not m.measured for m in budget.machines)
     remarks = ["Physical qubits are estimated by a formula, within some 14%."] if estimated else []
     remarks += ["The scale is logarithmic."] if log else []
@@ -439,7 +442,7 @@ def _cut(
 
 
 def _energies(found: Energies) -> Iterable[Markup]:
-    yield _lead(f"{found.reads:,} reads, {found.distinct:,} distinct states; lower is better.")
+    yield _lead(f"{found.reads:,} samples, {found.distinct:,} distinct states; lower is better.")
     marks = []
     if found.ground is not None:
         marks.append(svg.Mark(found.ground, "ground state"))
@@ -462,28 +465,28 @@ def _energies(found: Energies) -> Iterable[Markup]:
         ground = f"{found.ground:.6g} ({found.ground_from})"
     rows = [
         ("lowest energy", f"{found.lowest:.6g}"),
-        ("reads with it", f"{found.at_lowest:,} ({found.at_lowest / found.reads:.1%})"),
+        ("samples with it", f"{found.at_lowest:,} ({found.at_lowest / found.reads:.1%})"),
         ("ground state", ground),
-        ("reads with a wrong ancilla, repaired", f"{found.wrong_ancillas:,}"),
+        ("samples with a wrong ancilla, repaired", f"{found.wrong_ancillas:,}"),
     ]
     if found.chained:
         share = found.broken_reads / found.reads
-        rows.append(("reads with a broken chain", f"{found.broken_reads:,} ({share:.1%})"))
+        rows.append(("samples with a broken chain", f"{found.broken_reads:,} ({share:.1%})"))
         rows.append(("chains broken, of all", f"{found.break_fraction:.3%}"))
     else:
         rows.append(("chains", "none: not solved on a chip"))
     yield _table(rows)
-    yield _bins(found.histogram, ("whole", "broken") if found.chained else ("reads", "broken"))
+    yield _bins(found.histogram, ("whole", "broken") if found.chained else ("samples", "broken"))
     if found.breaks is not None:
         yield tag("h3", "Broken chains")
         yield svg.histogram(
             found.breaks.edges,
             [(found.breaks.counts[0], "b")],
-            title="Share of broken chains of a read",
+            title="Share of broken chains of a sample",
             says=f"{found.break_fraction:.3%} of all chains are broken.",
-            axis="share of a read's chains that are broken",
+            axis="share of a sample's chains that are broken",
         )
-        yield _bins(found.breaks, ("reads",))
+        yield _bins(found.breaks, ("samples",))
 
 
 def _weights(found: Weights) -> Iterable[Markup]:

@@ -167,7 +167,9 @@ def bars(rows: Sequence[Bar], *, title: str, says: str, log: bool = False) -> Ma
             total += value
             content.append(_block(start, top, max(stop - start, 0.6), 9, kind))
         if row.limit is not None:
-            content.append(_line(scale(row.limit), top - 2, scale(row.limit), top + 11, "limit"))
+            place = scale(row.limit)
+            content.append(_line(place, top - 1, place, top + 10, "halo"))
+            content.append(_line(place, top - 2, place, top + 11, "limit"))
         height = top + 9 + 10
     if low < 0:
         content.append(_line(scale(0), 0, scale(0), height - 8, "axis"))

@@ -27,7 +27,7 @@ from qcompile.cli import main
 from qcompile.embedded import Embedding
 from qcompile.embedding_files import save_embedding
 from qcompile.errors import InputError
-from qcompile.job_folders import create_job
+from qcompile.job_folders import create_job, list_jobs
 from qcompile.markup import plain, tag
 from qcompile.qubo_files import save_qubo
 from qcompile.report import TITLES, Report, report_of
@@ -35,6 +35,7 @@ from qcompile.report_html import page
 from qcompile.run_files import Run, gather
 from qcompile.samples import Samples, samples_of, save_samples
 from qcompile.svg import Scale, number
+from tests.sapi import TOKEN, Sapi
 
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u202e\x07"
 DATA = "breast-cancer"
@@ -142,7 +143,7 @@ def test_sizes_are_those_of_the_artifacts(
     assert f"QUBO {qubo.variables} qubits 6 bits + {qubo.variables - 6} ancillas" in words
     used = {q for chain in embedding.chains for q in chain}
     assert f"embedding {len(used)} physical qubits" in words
-    assert "samples 200 reads" in words
+    assert "samples 200 samples" in words
     assert f"{len(used)} of {len(load_machine('zephyr3').nodes)}, fits" in words
 
 
@@ -456,7 +457,43 @@ def test_a_job_is_a_run(
     shutil.copy(folder / "answers.json", job.folder / "samples.json")
     assert main(["report", str(job.folder), *jobs]) == 0
     words = parsed(Path(place).read_text()).words
-    assert "<b> A classifier" in words and job.id in words and "200 reads" in words
+    assert "<b> A classifier" in words and job.id in words and "200 samples" in words
+
+
+def test_submit_and_resume_write_a_page(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("QCOMPILE_JOBS", str(tmp_path / "jobs"))
+    problem, pages = str(folder / "problem-a.json"), [tmp_path / "a.html", tmp_path / "b.html"]
+    with Sapi() as server:
+        for name, value in server.environment(str(tmp_path)).items():
+            monkeypatch.setenv(name, value)
+        asked = ["submit", problem, "-n", "60", "--yes", "-q", "--report", str(pages[0])]
+        assert main([*asked, "--no-wait"]) == 2
+        assert "no answer to write yet" in capsys.readouterr().err
+        assert main(asked) == 0
+        (job,) = list_jobs(tmp_path / "jobs")
+        assert main(["resume", job.id, "-q", "--report", str(pages[1])]) == 0
+    text = pages[0].read_text()
+    assert text == pages[1].read_text(), "a job that is done is shown as it was"
+    words = parsed(text).words
+    assert "samples 60 samples" in words and "stage done" in words and TOKEN not in text
+    shown = {attrs["id"] for name, attrs in parsed(text).tags if name == "section"}
+    assert shown == {"pipeline", *TITLES} - {"confusion", "risks"}
+
+
+def test_a_crowded_chip_is_thinned_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = _report([folder / "chains.json"]).chip
+    monkeypatch.setattr("qcompile.report._MOST_FREE", 100)
+    thin = _report([folder / "chains.json"])
+    assert whole is not None and thin.chip is not None
+    assert whole.every == 1 and thin.chip.every == -(-len(whole.free) // 100)
+    assert len(thin.chip.free) <= 100 and set(thin.chip.free) < set(whole.free)
+    assert thin.chip.lengths == whole.lengths and thin.chip.used == whole.used
+    assert f"One in {thin.chip.every} is drawn" in parsed(page(thin)).words
 
 
 @pytest.mark.parametrize("log", [False, True])
