@@ -88,6 +88,8 @@ def _run_report(
             f"{options.run_[0]}: nothing says how its data were prepared; --data and --test need "
             "a model or a problem compiled from data"
         )
+    if "-" in (options.data, options.test):
+        raise InputError("-: the data of a report are read more than once; expected a file")
     if options.data is not None:
         rows = same_rows(options.data, origin)
         run = run_files.with_data(run, rows, lambda: prepared(options.data, origin))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from qcompile.errors import InputError
 from qcompile.run_files import Run
 from qcompile.svg import number
 from qcompile.svmlight import shortest
+
+if TYPE_CHECKING:
+    from qcompile.machines import Machine
 
 __all__ = ["Report", "report_of"]
 
@@ -337,13 +341,15 @@ def _loss(run: Run) -> LossCurve | None:
     loss = run.loss
     if loss is None:
         return None
-    turn = loss.turn if math.isfinite(loss.turn) and loss.turn > 0 else None
-    reach = 1.6 * _scale(loss)
+    turn = _turn(loss)
+    reach = 1.6 * _scale(loss, turn)
     margins = _margins(run)
     if margins is not None and len(margins):
         # most rows should be seen, but the loss must not become a needle
         reach = min(4 * reach, max(reach, 1.05 * float(np.quantile(np.abs(margins), 0.98))))
     grid = np.linspace(-reach, reach, 241)
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = loss(grid).tolist()
     histogram, outside = None, 0
     if margins is not None and len(margins):
         inside = margins[np.abs(margins) <= reach]
@@ -351,7 +357,9 @@ def _loss(run: Run) -> LossCurve | None:
         edges = np.linspace(-reach, reach, 41)
         histogram = _histogram(edges, [np.histogram(inside, edges)[0]])
     return LossCurve(
-        points=tuple(zip(grid.tolist(), loss(grid).tolist(), strict=True)),
+        points=tuple(
+            (x, y) for x, y in zip(grid.tolist(), values, strict=True) if math.isfinite(y)
+        ),
         reach=reach,
         order=loss.order,
         fit=loss.fit,
@@ -362,10 +370,20 @@ def _loss(run: Run) -> LossCurve | None:
     )
 
 
-def _scale(loss: Loss) -> float:
+def _turn(loss: Loss) -> float | None:
+    """Give where the loss turns round; None where it does not, or where that is no use."""
+    with np.errstate(all="ignore"):
+        try:
+            turn = loss.turn
+        except np.linalg.LinAlgError:  # coefficients of absurd sizes
+            return None
+    return turn if 1e-9 < turn < 1e9 else None
+
+
+def _scale(loss: Loss, turn: float | None) -> float:
     """Give a margin up to which the loss is worth looking at."""
-    if math.isfinite(loss.turn) and loss.turn > 0:
-        return loss.turn
+    if turn is not None:
+        return turn
     if loss.omega is not None and loss.omega > 0:
         return float(loss.omega ** (-1 / loss.order))
     return 1.0
@@ -425,13 +443,20 @@ def _order(run: Run) -> int | None:
     return None if run.pubo is None else run.pubo.degree
 
 
+@cache
+def _published() -> tuple[Machine, ...]:
+    """Give the machines whose working qubits are published; their graphs are made once."""
+    from qcompile.machines import catalogue
+
+    return tuple(machine for machine in catalogue().values() if machine.qubits is not None)
+
+
 def _machines(run: Run, bits: int, ancillas: int) -> Iterable[MachineRow]:
     """Say for each published machine, and for the one embedded on, what is needed of it."""
-    from qcompile.machines import catalogue
     from qcompile.physical import physical_estimate
 
     order, embedding = _order(run), run.embedding
-    known = {name: m for name, m in catalogue().items() if m.qubits is not None}
+    known = {machine.name: machine for machine in _published()}
     if embedding is not None and embedding.machine.name not in known:
         known[embedding.machine.name] = embedding.machine
     for name, machine in known.items():
@@ -486,8 +511,10 @@ def _strengths(on: Floats, off: Floats) -> Histogram | None:
         edges = np.geomspace(low * 0.999, high * 1.001, _BINS + 1)
     else:
         low = float(both.min())
-        room = (high - low) * 1e-3 or abs(high) * 0.1
+        room = max((high - low) * 1e-3, 1e-9 * high) if high > low else high * 0.1
         edges = np.linspace(low - room if low else 0.0, high + room, _BINS + 1)
+    if not np.isfinite(edges).all():
+        return None
     return _histogram(edges, [np.histogram(s, edges)[0] for s in (on, off)], log=log)
 
 
@@ -580,7 +607,8 @@ def _energies(run: Run) -> Energies | None:
 
 
 def _energy_edges(low: float, high: float) -> Floats:
-    room = (high - low) / (_BINS - 1) / 2 or max(abs(low) * 0.01, 1e-3)
+    least = 1e-9 * max(abs(low), abs(high))
+    room = max((high - low) / (_BINS - 1) / 2, least) or 1e-3
     return np.linspace(low - room, high + room, _BINS + 1)
 
 
@@ -589,12 +617,12 @@ def _ground(run: Run) -> tuple[float | None, str]:
     from qcompile.solve import solve
 
     problem = run.problem
-    if run.samples is not None and run.samples.info.get("solver") == "exact":
-        return float(run.samples.energies.min()), "by the exact solver"
     if problem is None or (isinstance(problem, Pubo) and not problem.num_terms):
         return None, "not known"
     bits = problem.logical if isinstance(problem, Qubo) else problem.variables
     if bits > _GROUND_BITS:
+        if run.samples is not None and run.samples.info.get("solver") == "exact":
+            return float(run.samples.energies.min()), "by the exact solver"
         return None, f"not known: {bits} bits are too many to try all"
     found = solve(problem, solver="exact", keep=1)
     return float(found.energies[0]), f"of all 2^{bits} states"

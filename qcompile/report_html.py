@@ -265,7 +265,8 @@ def _loss(curve: LossCurve) -> Iterable[Markup]:
         "1 for a wrong answer, 0 for a right one."
     )
     values = [y for _, y in curve.points]
-    low, high = max(min(0.0, *values), -0.6), max(1.1, min(2.1, *[max(values)]))
+    low, high = max(min(values, default=0.0), -0.6), min(max(values, default=1.0), 2.1)
+    low, high = min(low, 0.0), max(high, 1.1)
     behind: list[tuple[float, float, float]] = []
     if curve.margins is not None:
         counts = curve.margins.counts[0]

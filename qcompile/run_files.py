@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from qcompile.artifacts import Dataset, Loss, Moments, Preparation, Pubo, Qubo
 from qcompile.errors import FormatError, InputError
 
@@ -180,6 +182,8 @@ def _checked(run: Run) -> Run:
         check_embedding(run.embedding, run.qubo)
     elif run.embedding is not None:
         _check_qubits(run.embedding)
+    if run.samples is not None and not np.isfinite(run.samples.energies).all():
+        raise InputError("samples with energies too large for a number: nothing can be drawn")
     problem, classifier = run.problem, run.classifier
     if problem is not None and problem.encoding is not None:
         features = problem.encoding.features

@@ -102,7 +102,7 @@ def number(value: float) -> str:
     >>> number(12345.0), number(0.000012345), number(-2.5), number(0.1 + 0.2)
     ('12,345', '1.23e-05', '-2.5', '0.3')
     """
-    if value == int(value) and abs(value) < 1e15:
+    if abs(value) < 1e15 and value == int(value):
         return f"{int(value):,}"
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.3g}"
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qcompile
@@ -39,6 +39,7 @@ from tests.sapi import TOKEN, Sapi
 
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u202e\x07"
 DATA = "breast-cancer"
+NUMBERS = st.integers(-(10**30), 10**30).map(float) | st.integers(-999, 999).map(lambda i: i / 1000)
 VOID = {"meta", "br"}
 
 
@@ -483,6 +484,25 @@ def test_submit_and_resume_write_a_page(
     assert "samples 60 samples" in words and "stage done" in words and TOKEN not in text
     shown = {attrs["id"] for name, attrs in parsed(text).tags if name == "section"}
     assert shown == {"pipeline", *TITLES} - {"confusion", "risks"}
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.lists(NUMBERS, min_size=2, max_size=9),
+    st.dictionaries(
+        st.tuples(st.integers(0, 4)) | st.tuples(st.integers(0, 2), st.just(3), st.just(4)),
+        NUMBERS,
+        min_size=1,
+    ),
+)
+def test_no_numbers_break_the_page(
+    coefficients: list[float], terms: dict[tuple[int, ...], float]
+) -> None:
+    pubo = Pubo.from_dict(terms, variables=5)
+    run = Run("x", loss=qcompile.Loss(tuple(coefficients)), qubo=qcompile.quadratize(pubo))
+    words = parsed(page(report_of(run)))
+    places = [attrs["d"] or "" for name, attrs in words.tags if name == "path"]
+    assert not [d for d in places if "nan" in d or "inf" in d]
 
 
 def test_a_crowded_chip_is_thinned_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
