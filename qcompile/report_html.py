@@ -461,6 +461,8 @@ def _energies(found: Energies) -> Iterable[Markup]:
     )
     if found.chained:
         yield _key(("a", "all chains whole"), ("b", "a chain broken"))
+        if found.distinct < found.reads:  # that is all that samples tell
+            yield _lead("Of a state that was read often, the chains of its first read are told.")
     ground = found.ground_from
     if found.ground is not None:
         ground = f"{found.ground:.6g} ({found.ground_from})"
