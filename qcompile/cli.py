@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qcompile import (
     cli_completion,
@@ -16,6 +16,7 @@ from qcompile import (
     cli_leap,
     cli_machine,
     cli_pubo,
+    cli_report,
     cli_solve,
     embedding_files,
     files,
@@ -58,8 +59,12 @@ from qcompile.pipeline import (
     load_moments_of,
 )
 from qcompile.progress import bar
+from qcompile.run_files import compiled_run
 from qcompile.svmlight import shortest
 from qcompile.verify import Check, verify
+
+if TYPE_CHECKING:
+    from qcompile.classifier import Classifier
 
 __all__ = ["main"]
 
@@ -138,6 +143,7 @@ def _parser() -> argparse.ArgumentParser:
     cli_machine.add_commands(commands)
     cli_solve.add_commands(commands, _add_data_options, _add_loss_options)
     cli_leap.add_commands(commands)
+    cli_report.add_command_report(commands, _same_rows, cli_solve.prepared)
     cli_completion.add_commands(commands, parser)
     parser.epilog = "\n\n".join([*_ways(parser.commands()), _exit_codes()])
     return parser
@@ -218,6 +224,7 @@ def _add_compile_command(commands: Any) -> None:
         help="write an artifact; its kind (moments, loss, pubo, qubo) is in the file's name or "
         "before =; may be repeated; a qubo ends in .json, .npz, .bqm, .lp, .qubo or .coo",
     )
+    cli_report.add_report_option(command)
     pubo = command.add_argument_group("bits")
     pubo.add_argument("--bits", type=int, default=4, metavar="D", help="bits of a weight (4)")
     pubo.add_argument("--l0", type=float, default=0.0, help="charge for each weight that is not 0")
@@ -372,7 +379,8 @@ def _run_loss(options: argparse.Namespace) -> None:
 
 def _run_compile(options: argparse.Namespace) -> None:
     emits = [_emission(text) for text in options.emit]
-    files.check_outputs((path for _, path in emits), inputs=(options.data,))
+    pages = cli_report.page_of(options)
+    files.check_outputs([*(path for _, path in emits), *pages], inputs=(options.data,))
     with client_of(options) as client, bar("reading") as progress:
         compiled = compile(
             options.data,
@@ -386,11 +394,13 @@ def _run_compile(options: argparse.Namespace) -> None:
             progress=progress,
             client=client,
         )
-        wanted = not emits or any(kind == "qubo" for kind, _ in emits)
+        wanted = not emits or bool(pages) or any(kind == "qubo" for kind, _ in emits)
         reduced = compiled.qubo if wanted else None
         with passing("write"), files.all_or_nothing():
             for kind, path in emits:
                 _write_artifact(compiled, kind, path, drop_offset=options.drop_offset)
+            for path in pages:
+                cli_report.write_report(compiled_run(compiled), path)
     moments = compiled.moments
     summary = {
         **_describe_moments(moments),
@@ -401,7 +411,7 @@ def _run_compile(options: argparse.Namespace) -> None:
         summary |= _describe_qubo(reduced)
         if options.compare_dimod:
             summary["dimod's ancillas"] = dimod_ancillas(compiled.pubo)
-    show(summary, options, written=[path for _, path in emits])
+    show(summary, options, written=[*(path for _, path in emits), *pages])
 
 
 def _write_artifact(compiled: Compiled, kind: str, path: str, *, drop_offset: bool) -> None:
@@ -464,8 +474,8 @@ def _check_embedding(options: argparse.Namespace, qubo: Qubo) -> Check:
     return Check("embedding", True, f"{len(embedding.chains)} chains on {size}, all links there")
 
 
-def _same_rows(source: str, qubo: Qubo) -> Dataset:
-    """Read the rows that the QUBO was compiled from, prepared as then."""
+def _same_rows(source: str, qubo: Pubo | Qubo | Classifier) -> Dataset:
+    """Read the rows that a problem was compiled from, prepared as then."""
     prepared, about = qubo.preparation, qubo.source
     if prepared is None:
         raise InputError("this QUBO does not say how its data were prepared")

@@ -7,7 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from qcompile import cli_machine, embedding_files, files
+from qcompile import cli_machine, cli_report, embedding_files, files
 from qcompile.cli_common import FORMATS, add_command, show, show_rows
 from qcompile.cli_solve import REPAIRS, load_problem
 from qcompile.errors import InputError
@@ -167,6 +167,7 @@ def _add_waiting_options(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("the answer")
     group.add_argument("-o", "--output", metavar="FILE", help="write the classifier there, too")
     group.add_argument("--samples", metavar="FILE", help="write the samples there, too")
+    cli_report.add_report_option(group)
     group.add_argument(
         "--no-wait", action="store_true", help="stop once it is on the server; resume fetches it"
     )
@@ -316,13 +317,16 @@ def _run_resume(options: argparse.Namespace) -> None:
 
 
 def _outputs(options: argparse.Namespace) -> list[str]:
-    if options.no_wait and (options.output or options.samples):
+    asked = [options.output, options.samples, *cli_report.page_of(options)]
+    outputs = [path for path in asked if path]
+    if options.no_wait and outputs:
         raise InputError("--no-wait: there is no answer to write yet; give -o to qcompile resume")
-    return [path for path in (options.output, options.samples) if path]
+    return outputs
 
 
 def _show(found: Submission, options: argparse.Namespace, outputs: list[str]) -> None:
     from qcompile.classifier import save_classifier
+    from qcompile.run_files import job_run
     from qcompile.samples import save_samples
 
     job, samples = found.job, found.samples
@@ -338,6 +342,8 @@ def _show(found: Submission, options: argparse.Namespace, outputs: list[str]) ->
             save_classifier(found.classifier, options.output)
         if options.samples:
             save_samples(samples, options.samples)
+    if options.report:
+        cli_report.write_report(job_run(job, samples, found.classifier), options.report)
     timing = samples.info["timing"]
     billed = timing.get("charge_time", timing.get("qpu_access_time"))
     summary: dict[str, Any] = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qcompile import cli_machine, embedding_files, files
+from qcompile import cli_machine, cli_report, embedding_files, files
 from qcompile.artifacts import Dataset, Preparation, Pubo, Qubo, frozen
 from qcompile.cli_common import add_command, add_dask_option, client_of, grouped, show
 from qcompile.cli_pubo import load_problem
@@ -17,9 +17,10 @@ from qcompile.passes import passing
 from qcompile.progress import bar
 
 if TYPE_CHECKING:
+    from qcompile.classifier import Classifier
     from qcompile.train import Trained
 
-__all__ = ["REPAIRS", "add_commands", "load_problem"]
+__all__ = ["REPAIRS", "add_commands", "load_problem", "prepared"]
 
 _SOLVERS = ("exact", "anneal", "neal", "tabu", "steepest", "mock")
 REPAIRS = ("majority", "energy", "discard")
@@ -133,6 +134,7 @@ def _add_train_command(commands: Any, add_data_options: Any, add_loss_options: A
     )
     command.add_argument("data", metavar="DATA")
     command.add_argument("-o", "--output", metavar="FILE", help="write the classifier as JSON")
+    cli_report.add_report_option(command)
     command.add_argument("--bits", type=int, default=4, metavar="D", help="bits of a weight (4)")
     command.add_argument("--l0", type=float, default=0.0, help="charge for each weight not 0")
     parts = command.add_argument_group("parts")
@@ -228,7 +230,7 @@ def _run_decode(options: argparse.Namespace) -> None:
         if problem.preparation is None:
             raise InputError("this problem does not say how its data were prepared")
         with bar("read"), passing("read validation data"):
-            validation = _prepared(options.validation, problem)
+            validation = prepared(options.validation, problem)
     with bar("decode"), passing("decode"):
         found = decode(problem, samples, validation=validation)
     if options.output:
@@ -244,7 +246,7 @@ def _run_decode(options: argparse.Namespace) -> None:
     show(summary, options, written=[options.output] if options.output else [])
 
 
-def _prepared(source: str, problem: Pubo | Qubo) -> Dataset:
+def prepared(source: str, problem: Pubo | Qubo | Classifier) -> Dataset:
     """Read data with known labels, prepared as in training."""
     preparation = problem.preparation
     assert preparation is not None
@@ -309,9 +311,11 @@ def _run_predict(options: argparse.Namespace) -> None:
 def _run_train(options: argparse.Namespace) -> None:
     from qcompile.classifier import save_classifier
     from qcompile.pipeline import LossOptions
+    from qcompile.run_files import trained_run
     from qcompile.train import SolveOptions, cross_validate, train
 
-    files.check_outputs(filter(None, [options.output]), inputs=(options.data,))
+    written = [*filter(None, [options.output]), *cli_report.page_of(options)]
+    files.check_outputs(written, inputs=(options.data,))
     if options.grid and options.cv is None:
         raise InputError("--grid needs --cv K: settings are compared by cross-validation")
     solver = SolveOptions(
@@ -345,9 +349,11 @@ def _run_train(options: argparse.Namespace) -> None:
             )
     if options.output:
         save_classifier(found.classifier, options.output)
+    if options.report:
+        parts = {"train": data, "validation": validation, "test": test}
+        cli_report.write_report(trained_run(found, parts), options.report)
     for note in found.notes:
         _log.warning("warning: %s", note)
-    written = [options.output] if options.output else []
     if options.json:
         summary = {
             "stages": list(found.stages),

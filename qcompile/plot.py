@@ -17,7 +17,7 @@ from qcompile.errors import InputError
 from qcompile.files import write_atomically
 from qcompile.machines import Machine
 
-__all__ = ["ENDINGS", "plot_embedding", "plot_losses"]
+__all__ = ["ENDINGS", "layout", "plot_embedding", "plot_losses"]
 
 ENDINGS = (".png", ".svg", ".pdf")
 
@@ -80,7 +80,7 @@ def plot_embedding(embedding: Embedding, path: str | Path) -> None:
 
     kind = check_ending(path)
     machine = embedding.machine
-    place = _layout(machine)
+    place = layout(machine)
     chains = [np.searchsorted(machine.nodes, chain) for chain in embedding.chains]
     owner = np.full(len(machine.nodes), -1)
     for variable, chain in enumerate(chains):
@@ -109,15 +109,16 @@ def plot_embedding(embedding: Embedding, path: str | Path) -> None:
     _save(figure, path, kind)
 
 
-def _layout(machine: Machine) -> NDArray[np.float64]:
+def layout(machine: Machine) -> NDArray[np.float64]:
+    """Give the places of the working qubits, as Ocean lays them out."""
     import dwave.graphs as dg
 
-    layout = {
+    place = {
         "chimera": dg.chimera_layout,
         "pegasus": dg.pegasus_layout,
         "zephyr": dg.zephyr_layout,
     }[machine.topology]
-    places = layout(machine.graph)
+    places = place(machine.graph)
     return np.array([places[q] for q in machine.nodes.tolist()], dtype=np.float64)
 
 

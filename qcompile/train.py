@@ -28,7 +28,7 @@ from qcompile.samples import Samples, samples_of
 from qcompile.solve import solve
 from qcompile.weight_range import Cubic, warnings_for
 
-__all__ = ["GRID_NAMES", "SolveOptions", "Trained", "cross_validate", "train"]
+__all__ = ["GRID_NAMES", "SolveOptions", "Trained", "cross_validate", "risks", "train"]
 
 GRID_NAMES = ("order", "bits", "omega", "l2", "range_")
 _CONTINUOUS_FEATURES = 400
@@ -55,6 +55,7 @@ class Trained:
 
     classifier: Classifier
     loss: Loss
+    problem: Pubo | Qubo
     samples: Samples
     stages: tuple[Mapping[str, Any], ...]
     risks: tuple[Mapping[str, Any], ...]
@@ -98,6 +99,7 @@ def train(
     with passing("fit loss"):
         fitted = fit_loss_with(moments, loss)
     clock.stage("loss", f"order {fitted.order}, range {fitted.range_:.3g}")
+    problem: Pubo | Qubo
     if on_examples:
         with passing("anneal over the margins"):
             samples, problem = _over_margins(
@@ -117,13 +119,14 @@ def train(
     }
     energy = float(classifier.source["energy"])
     with passing("compare risks"):
-        risks = tuple(_risks(rows, moments, fitted, problem, samples, classifier))
+        compared = tuple(risks(rows, moments, fitted, problem, samples, classifier))
     return Trained(
         classifier=classifier,
         loss=fitted,
+        problem=problem,
         samples=samples,
         stages=tuple(clock.rows),
-        risks=risks,
+        risks=compared,
         errors=errors,
         notes=(*fitted.notes, *warnings_for(fitted, rows, classifier.weights, energy)),
     )
@@ -184,7 +187,7 @@ def _search(
     clock: _Clock,
     progress: Callable[[int, int | None], None] | None,
     client: Any = None,
-) -> tuple[Samples, Pubo]:
+) -> tuple[Samples, Pubo | Qubo]:
     """Find low states of the polynomial of bits."""
     with passing("discretize"):
         pubo = discretize(moments, loss, bits, l0=l0)
@@ -198,7 +201,7 @@ def _search(
     with passing(f"solve ({name})"):
         found = solve(problem, **vars(options), progress=progress, client=client)
     clock.stage(str(found.info["solver"]), f"{len(found):,} states")
-    return found, pubo
+    return found, problem
 
 
 def _over_margins(
@@ -250,11 +253,11 @@ def _objective(rows: Dataset, loss: Loss, weights: Floats) -> float:
     return float(np.mean(loss(rows.margins(weights)))) + loss.l2 / 2 * float(weights @ weights)
 
 
-def _risks(
+def risks(
     rows: Dataset,
     moments: Moments,
     loss: Loss,
-    problem: Pubo,
+    problem: Pubo | Qubo,
     samples: Samples,
     classifier: Classifier,
 ) -> Iterable[Mapping[str, Any]]:
