@@ -25,7 +25,7 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.sharedctypes import RawArray
@@ -41,6 +41,7 @@ MEMORY, ROOM = "200MB", 1 << 30
 SECONDS = 20.0
 _STUCK = 120.0
 _BOMBS = "bombs"
+_ROUND = 2000
 # Share of the cases for each reader, by how fast it is and how much can go wrong in it.
 _SHARES = {"svmlight plain": 3.0, "samples json": 0.5, "embedding json": 0.7, "qubo npz": 0.7}
 # Kernels must not be instrumented: their bytes are compiled.
@@ -101,6 +102,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--tiny", action="store_true", help="a few thousand cases")
     parser.add_argument("--cases", type=int, help="number of cases (1,000,000; tiny: 4,000)")
+    parser.add_argument("--seconds", type=float, help="begin no more cases after this time")
     parser.add_argument("--seed", type=int, default=0, help="of all random numbers (0)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--reader", action="append", help="only this one; may be repeated")
@@ -188,14 +190,19 @@ def _work(number: int, chosen: argparse.Namespace, kept: Path, place: Any, queue
         _limit_memory()
         names = _names(chosen)
         by_name = {reader.name: reader for reader in fuzz_cases.readers()}
-        for at, (name, cases) in enumerate(_dealt(names, chosen.cases)):
+        if not chosen.reader or _BOMBS in chosen.reader:
+            _drop_bombs(number, chosen.workers, by_name, place_of, found, kept, place, len(names))
+        end = time.monotonic() + (chosen.seconds or float("inf"))
+        for at, name, cases in _rounds(names, chosen.cases):
+            if time.monotonic() > end:
+                break
             reader, tally = by_name[name], found.setdefault(name, Tally())
-            for case in range(number, cases, chosen.workers):
+            for case in cases:
+                if case % chosen.workers != number:
+                    continue
                 place[0], place[1], place[2] = at, case, int(time.monotonic())
                 content = fuzz_cases.mutate(random.Random(f"{chosen.seed} {name} {case}"), reader)
                 _run_case(reader, content, place_of, tally, f"{name}, case {case}", kept)
-        if not chosen.reader or _BOMBS in chosen.reader:
-            _drop_bombs(number, chosen.workers, by_name, place_of, found, kept, place, len(names))
         place[2] = 0
     queue.put((number, found, _peak()))
 
@@ -219,11 +226,13 @@ def _drop_bombs(
             _run_case(by_name[reader], content, folder, tally, f"bomb: {name}", kept)
 
 
-def _dealt(names: Iterable[str], cases: int) -> list[tuple[str, int]]:
-    """Deal the cases out to the readers."""
-    chosen = list(names)
-    whole = sum(_SHARES.get(name, 1.0) for name in chosen)
-    return [(name, -int(-cases * _SHARES.get(name, 1.0) // whole)) for name in chosen]
+def _rounds(names: list[str], cases: int) -> Iterator[tuple[int, str, range]]:
+    """Deal the cases out to the readers, some to each in turn, so that all get theirs."""
+    whole = sum(_SHARES.get(name, 1.0) for name in names)
+    shares = [-int(-cases * _SHARES.get(name, 1.0) // whole) for name in names]
+    for start in range(0, max(shares, default=0), _ROUND):
+        for at, (name, share) in enumerate(zip(names, shares, strict=True)):
+            yield at, name, range(min(start, share), min(start + _ROUND, share))
 
 
 def _run_case(
@@ -308,7 +317,7 @@ def _status(name: str) -> int:
 def _guided(chosen: argparse.Namespace) -> int:
     """Let atheris choose the changes by what code they reach."""
     try:
-        import atheris  # type: ignore[import-not-found,unused-ignore]
+        import atheris  # type: ignore[import-untyped,import-not-found,unused-ignore]
     except ImportError:
         print("atheris is not installed: skipped (pip install atheris)")
         return 0

@@ -23,6 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
 __all__ = ["Reader", "bombs", "mutate", "npz_of", "readers", "verdict"]
@@ -41,12 +42,13 @@ _PIECES = (
     b"-", b"e", b"\x1b[2J", b"\xef\xbb\xbf", b"\xf0\x9f\x92\xa5", b"[" * 2000, b'{"a":' * 1200,
     b"qid:1", b"PK\x03\x04", b"\x1f\x8b", b"BZh9", b"\xfd7zXZ\x00",
 )  # fmt: skip
-_VALUES: tuple[Any, ...] = (
+# Kept as text: a value that was put into a tree may be changed there.
+_VALUES = tuple(map(orjson.dumps, (
     None, True, False, 0, 1, -1, 2, 7, 0.5, -0.0, 2**31 - 1, 2**31, 2**53, 2**63 - 1, -(2**63),
     2**64 - 1, 1e300, -1e300, 1.7e308, 5e-324, 1e15, "", "x", "nan", "inf", "1", "two\nlines", [],
     {}, [0], [[]], [[0]], [None], ["x"], [1.5], [0, 1], [1, 0], [-1], [2**40], {"a": 1}, [{}],
     {"type": "array"}, [True], "é💥", "<f8", "object", "V999999999", "U999999999", "datetime64",
-)  # fmt: skip
+)))  # fmt: skip
 _TYPES = (
     "<f8", "<f4", "<f2", "<f16", ">f8", "<i8", "<i4", "|i1", "<u8", "|u1", ">i4", "<c16", "|b1",
     "|O", "<U5", "|S3", "|V8", "<M8[s]", "<m8", "f0", "|S0", "<f9", "", "f8, f8",
@@ -102,7 +104,8 @@ def _make(folder: Path) -> list[Reader]:
         "synthetic:examples=20,features=2", bits=2, qubo=QuboOptions(max_ancillas=1), l0=0.1
     )
     machine = Machine("tiny", "chimera", (2, 2, 4), dead_qubits=frozenset({31}))
-    samples = samples_of(made.qubo, [[0, 1, 0, 1], [1, 1, 1, 0]], info={"solver": "hand"})
+    bits = np.array([[0, 1, 0, 1], [1, 1, 1, 0]], dtype=np.int8)
+    samples = samples_of(made.qubo, bits, info={"solver": "hand"})
     qubo = made.qubo
 
     def written(name: str, save: Callable[[Path], object]) -> bytes:
@@ -113,11 +116,12 @@ def _make(folder: Path) -> list[Reader]:
         b"+1 1:0.5 3:-2e-3 # first\n-1 2:1\n\n1 1:0.1234567890123456789 2:3\n-1 3:7\n",
         b"2 qid:3 0:1 5:2.5\r\n3 1:1e10\r\n2\r\n",
     )
-    compilers = {"plain": bytes, "gzip": _gzip, "bzip2": bz2.compress, "xz": _xz}
-    kinds = {"plain": "text", "gzip": "gzip", "bzip2": "bzip2", "xz": "xz"}
+    packers: dict[str, Callable[[bytes], bytes]] = {
+        "plain": bytes, "gzip": _gzip, "bzip2": bz2.compress, "xz": _xz,
+    }  # fmt: skip
     found = [
-        Reader(f"svmlight {n}", "data.svm", kinds[n], read, tuple(map(pack, texts)))
-        for n, pack in compilers.items()
+        Reader(f"svmlight {n}", "data.svm", n, read, tuple(map(pack, texts)))
+        for n, pack in packers.items()
     ]
 
     def add(name: str, read: Callable[[Path], object], *seeds: Callable[[Path], object]) -> None:
@@ -328,21 +332,22 @@ def _json_changed(rng: random.Random, content: bytes) -> bytes:
 
 def _tree_changed(rng: random.Random, tree: Any) -> Any:
     """Change one value somewhere in the tree, most often a deep one."""
-    parent, key = None, None
+    parent: Any = None
+    key: Any = None
     node = tree
     while isinstance(node, dict | list) and node and (parent is None or rng.random() < 0.8):
         parent = node
         key = rng.choice(list(node)) if isinstance(node, dict) else rng.randrange(len(node))
         node = node[key]
     if parent is None or rng.random() < 0.01:
-        return rng.choice(_VALUES)
+        return _some_value(rng)
     action = rng.randrange(8)
     if action == 0:
         del parent[key]
     elif action == 1 and isinstance(parent, dict):
         parent[rng.choice((key.upper(), f"{key}x", "", "type"))] = parent.pop(key)
     elif action == 1:
-        parent.insert(key, node)
+        parent.insert(key, orjson.loads(orjson.dumps(node)))
     elif action == 2:
         parent[key] = [node] if rng.random() < 0.5 else {"a": node}
     elif action == 3 and isinstance(node, list):
@@ -352,8 +357,12 @@ def _tree_changed(rng: random.Random, tree: Any) -> Any:
     elif action == 5:
         parent[key] = _nested(rng.choice((2, 100, 250)))
     else:
-        parent[key] = rng.choice(_VALUES)
+        parent[key] = _some_value(rng)
     return tree
+
+
+def _some_value(rng: random.Random) -> Any:
+    return orjson.loads(rng.choice(_VALUES))
 
 
 def _nested(depth: int) -> Any:
@@ -479,21 +488,23 @@ def _directory_changed(rng: random.Random, content: bytes) -> bytes:
     if at < 0:
         return content
     place, size = rng.choice(((8, 2), (10, 2), (16, 4), (20, 4), (24, 4), (28, 2), (42, 4)))
-    new = rng.choice((0, 1, 8, 12, 14, 100, 2**16 - 1, 2**31, 2**32 - 1)) % 256**size
-    return content[: at + place] + new.to_bytes(size, "little") + content[at + place + size :]
+    new = rng.choice((0, 1, 8, 12, 14, 100, 2**16 - 1, 2**31, 2**32 - 1))
+    lie = new.to_bytes(8, "little")[:size]
+    return content[: at + place] + lie + content[at + place + size :]
 
 
 def _repacked(pack: Callable[[bytes], bytes]) -> Callable[[random.Random, bytes], bytes]:
     """Change the text, not its compression."""
 
     def change(rng: random.Random, content: bytes) -> bytes:
-        text = bz2.decompress(content) if pack is bz2.compress else _unpacked(content)
-        return pack(_bytes_changed(rng, text))
+        return pack(_bytes_changed(rng, _unpacked(content)))
 
     return change
 
 
 def _unpacked(content: bytes) -> bytes:
+    if content.startswith(b"BZh"):
+        return bz2.decompress(content)
     return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else lzma.decompress(content)
 
 

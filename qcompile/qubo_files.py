@@ -222,7 +222,7 @@ def load_qubo(path: str | Path) -> tuple[Qubo, Fingerprint | None]:
         if is_zip(path):
             header, arrays = read_npz(path, "qubo")
             known, offset = header, finite(header["offset"])
-            factors = arrays["factors"]
+            factors: Any = arrays["factors"]
             tables = [arrays[name] for name in ("terms", "strength_on", "strength_off")]
             linear, quadratic = arrays["linear"], arrays["quadratic"]
             first, second = whole(arrays["first"]), whole(arrays["second"])
