@@ -183,7 +183,9 @@ def _work(number: int, chosen: argparse.Namespace, kept: Path, place: Any, queue
     os.environ["QCOMPILE_MEMORY"] = MEMORY
     logging.disable(logging.CRITICAL)
     found: Tallies = {}
-    with tempfile.TemporaryDirectory() as folder:
+    # in memory where that is possible: a file a case is much for a disk
+    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=shared) as folder:
         place_of = Path(folder)
         _warm_up(place_of)
         warnings.simplefilter("error")
