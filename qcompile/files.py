@@ -8,6 +8,7 @@ are checked before memory is allocated, and every error names the file.
 from __future__ import annotations
 
 import bz2
+import fcntl
 import gzip
 import lzma
 import math
@@ -20,7 +21,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any
@@ -109,20 +110,36 @@ def write_atomically(path: str | Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def all_or_nothing() -> Iterator[None]:
-    """Let the files written inside appear only when all of them are complete."""
+    """Let the files written inside appear only when all of them are complete.
+
+    Of several runs that write the same files one gets all of its own there, never a mixture.
+    """
     batch: list[tuple[Path, Path]] = []
     token = _batch.set(batch)
     try:
         yield
-        for name, target in batch:
-            with _write_errors(target):
-                name.replace(target)
-                sync_folder(target.parent)
+        with _alone_in({target.parent for _, target in batch}):
+            for name, target in batch:
+                with _write_errors(target):
+                    name.replace(target)
+                    sync_folder(target.parent)
     finally:
         _batch.reset(token)
         for name, _ in batch:
             with suppress(OSError):  # after success it is no longer there
                 name.unlink()
+
+
+@contextmanager
+def _alone_in(folders: Iterable[Path]) -> Iterator[None]:
+    """Wait until no other run gives files their names in these folders."""
+    with ExitStack() as stack:
+        for folder in sorted(folders):  # in the same order everywhere: nobody waits in a circle
+            with suppress(OSError):  # some file systems know no locks
+                handle = os.open(folder, os.O_RDONLY)
+                stack.callback(os.close, handle)
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
 
 
 def sync_folder(folder: Path) -> None:
@@ -179,7 +196,11 @@ def check_writable(path: str | Path) -> None:
             raise InputError(f"{path}: is a folder; expected a file name")
         if not target.parent.is_dir():
             raise InputError(f"{path}: there is no folder {Path(path).parent}; create it first")
-        if not os.access(target.parent if not target.exists() else target, os.W_OK):
+        # a file is replaced by a new one, so its folder must be writable too
+        places = [target] if target.exists() else []
+        if not places or target.is_file():
+            places.append(target.parent)
+        if not all(os.access(place, os.W_OK) for place in places):
             raise InputError(f"{path}: no permission to write there")
 
 
