@@ -17,6 +17,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -30,6 +31,7 @@ from qcompile.embed import embed
 from qcompile.embedding_files import save_embedding, save_target
 from qcompile.machines import Machine
 from qcompile.samples import samples_of, save_samples
+from qcompile.svmlight import file_names
 
 Write = Callable[[Path], object]
 
@@ -221,7 +223,7 @@ def test_patterns_do_not_find_what_the_dead_left(here: Path) -> None:
     strays = [path.name for path in here.iterdir() if path.name.endswith(".part")]
     assert len(strays) == 1
     assert cli.main(["data", "data.svm", "-o", "part-2.svm", "--quiet"]) == 0
-    assert files.svmlight.file_names(str(here / "*")) == sorted(
+    assert file_names(str(here / "*")) == sorted(
         str(path) for path in here.iterdir() if not path.name.startswith(".")
     )
 
@@ -256,7 +258,7 @@ def full(arguments: list[str]) -> Callable[[], int]:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def work() -> int:
-        os.fsync = fail
+        os.fsync = fail  # type: ignore[assignment]
         return cli.main(arguments)
 
     return work
@@ -335,6 +337,11 @@ def polynomials() -> list[Pubo]:
     return [Pubo.from_dict({(i, i + 1): 1.0 + i for i in range(n)}) for n in (3, 2000)]
 
 
+def _save_often(pubo: Pubo, path: Path) -> None:
+    for _ in range(15):
+        files.save_pubo(pubo, path)
+
+
 @pytest.mark.parametrize("ending", [".json", ".npz"])
 def test_many_at_once_leave_one_whole_file(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"pubo{ending}"
@@ -347,7 +354,7 @@ def test_many_at_once_leave_one_whole_file(ending: str, tmp_path: Path) -> None:
         child = os.fork()
         if child == 0:
             pubo = polynomials()[number % 2]
-            _run_and_leave(lambda pubo=pubo: [files.save_pubo(pubo, path) for _ in range(15)])
+            _run_and_leave(partial(_save_often, pubo, path))
         children.append(child)
     left = set(children)
     seen = []
@@ -375,7 +382,7 @@ def test_runs_side_by_side_in_one_folder_do_not_mix(here: Path) -> None:
     for line in lines.values():
         child = os.fork()
         if child == 0:
-            _run_and_leave(lambda line=line: cli.main([*line.split(), "--quiet"]))
+            _run_and_leave(partial(cli.main, [*line.split(), "--quiet"]))
         children.append(child)
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
     found = {p.name: p.read_bytes() for p in itertools.chain(here.glob("a?.*"), here.glob("b?.*"))}
