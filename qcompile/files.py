@@ -58,6 +58,7 @@ _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".xz": lzma.compress,
 }
 _CHUNK = 1 << 16
+_DEEPEST = 40
 _JSON_COST = 12  # bytes of memory for a byte of JSON
 _LARGEST_HEADER = 1 << 28
 # Terms name their variables by 32 bits.
@@ -443,6 +444,21 @@ def _check_terms(rows: NDArray[np.int64], variables: int) -> None:
 def check_finite(array: NDArray[np.float64]) -> None:
     if not np.isfinite(array).all():
         raise FormatError("a number is NaN or infinite")
+
+
+def check_depth(value: Any) -> None:
+    """Refuse values nested too deep before they are written: orjson 3.13 overruns its memory."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return
+    raise FormatError(f"values nested more than {_DEEPEST} deep")
 
 
 def finite(value: Any) -> float:

@@ -22,6 +22,7 @@ from qcompile.artifacts import Ancillas, Floats, Pubo, Qubo, Seal, frozen
 from qcompile.errors import FormatError, InputError
 from qcompile.files import (
     FORMAT_VERSION,
+    check_depth,
     check_finite,
     encoding_from_dict,
     encoding_to_dict,
@@ -129,6 +130,7 @@ def _in_plain_sight(qubo: Qubo) -> dict[str, Any]:
 def _record_mark(known: Mapping[str, Any], qubo: Qubo) -> str:
     """Give a digest of everything but the coefficients."""
     plain = {key: value for key, value in known.items() if key not in _NOT_MARKED}
+    check_depth(plain)
     digest = hashlib.sha256(orjson.dumps(plain, option=orjson.OPT_SORT_KEYS))
     table = qubo.ancillas
     for array in (np.float64(qubo.offset), table.factors, table.terms, table.on, table.off):

@@ -201,6 +201,21 @@ def test_texts_are_no_way_to_write_numbers_that_are_none(value: str, tmp_path: P
             files.load_pubo(changed("pubo json", change, tmp_path / "pubo.json"))
 
 
+@pytest.mark.parametrize("depth", [2, 60, 240])
+def test_deep_records_are_refused_before_they_are_marked(depth: int, tmp_path: Path) -> None:
+    """The mark of a record is taken of its text, and orjson overruns its memory writing it."""
+
+    def change(content: Any) -> None:
+        content["info"]["qcompile"]["source"]["x"] = fuzz_cases._nested(depth)
+
+    path = changed("qubo json", change, tmp_path / "qubo.json")
+    if depth == 2:
+        assert not READERS["qubo json"].read(path)[0].seal.record_intact  # type: ignore[index]
+        return
+    with pytest.raises(FormatError, match="nested more than"):
+        READERS["qubo json"].read(path)
+
+
 def test_a_scale_of_zero_is_refused(tmp_path: Path) -> None:
     def change(content: Any) -> None:
         content["preparation"]["scale"] = [0.0] * content["preparation"]["raw_features"]
