@@ -172,6 +172,14 @@ class Preparation:
         inside = columns is None or bool(((columns >= 0) & (columns < prepared.raw_features)).all())
         if not inside or not 1 <= prepared.raw_features < 2**31:
             raise InputError("a chosen column lies outside of the data")
+        labels = (prepared.positive, 0.0 if prepared.negative is None else prepared.negative)
+        if not np.isfinite([*labels]).all():
+            raise InputError("a label is NaN or infinite")
+        for name, array in arrays.items():
+            if array is not None and (array.ndim != 1 or not np.isfinite(array).all()):
+                raise InputError(f"{name}: expected a plain list of finite numbers")
+        if prepared.scale is not None and not prepared.scale.all():
+            raise InputError("scale: a column would be divided by 0")
         for name in ("center", "scale"):
             array = arrays[name]
             if array is not None and len(array) != chosen:
@@ -430,7 +438,8 @@ class Encoding:
     @property
     def variables(self) -> int:
         """Number of bits N."""
-        return len(self.bit_features)
+        # without an array: a file may claim any number of weights
+        return self.features * self.bits if self.bounds is None else len(self.bit_features)
 
     @cached_property
     def bit_features(self) -> NDArray[np.int64]:

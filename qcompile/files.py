@@ -8,6 +8,7 @@ are checked before memory is allocated, and every error names the file.
 from __future__ import annotations
 
 import bz2
+import fcntl
 import glob
 import gzip
 import lzma
@@ -15,12 +16,13 @@ import math
 import os
 import re
 import stat
+import struct
 import sys
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any
@@ -57,7 +59,19 @@ _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".xz": lzma.compress,
 }
 _CHUNK = 1 << 16
+_DEEPEST = 40
+_JSON_COST = 12  # bytes of memory for a byte of JSON
 _LARGEST_HEADER = 1 << 28
+# Terms name their variables by 32 bits.
+_MOST_VARIABLES = 2**31 - 1
+_LONGEST_REASON = 300
+# What numpy writes before plain numbers; its own parser takes much more, and far worse.
+_ARRAY_HEADER = re.compile(
+    rb"\{'descr': '([<>|=]?[a-zA-Z?]\d*)', 'fortran_order': (False|True), "
+    rb"'shape': \(((?:\d{1,18}, ?)*(?:\d{1,18})?)\), ?\}\s*"
+)
+_LONGEST_ARRAY_HEADER = 10_000
+_LENGTH_BYTES = {(1, 0): 2, (2, 0): 4}
 
 
 @contextmanager
@@ -98,20 +112,36 @@ def write_atomically(path: str | Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def all_or_nothing() -> Iterator[None]:
-    """Let the files written inside appear only when all of them are complete."""
+    """Let the files written inside appear only when all of them are complete.
+
+    Of several runs that write the same files one gets all of its own there, never a mixture.
+    """
     batch: list[tuple[Path, Path]] = []
     token = _batch.set(batch)
     try:
         yield
-        for name, target in batch:
-            with _write_errors(target):
-                name.replace(target)
-                sync_folder(target.parent)
+        with _alone_in({target.parent for _, target in batch}):
+            for name, target in batch:
+                with _write_errors(target):
+                    name.replace(target)
+                    sync_folder(target.parent)
     finally:
         _batch.reset(token)
         for name, _ in batch:
             with suppress(OSError):  # after success it is no longer there
                 name.unlink()
+
+
+@contextmanager
+def _alone_in(folders: Iterable[Path]) -> Iterator[None]:
+    """Wait until no other run gives files their names in these folders."""
+    with ExitStack() as stack:
+        for folder in sorted(folders):  # in the same order everywhere: nobody waits in a circle
+            with suppress(OSError):  # some file systems know no locks
+                handle = os.open(folder, os.O_RDONLY)
+                stack.callback(os.close, handle)
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
 
 
 def sync_folder(folder: Path) -> None:
@@ -171,7 +201,11 @@ def check_writable(path: str | Path) -> None:
             raise InputError(f"{path}: is a folder; expected a file name")
         if not target.parent.is_dir():
             raise InputError(f"{path}: there is no folder {Path(path).parent}; create it first")
-        if not os.access(target.parent if not target.exists() else target, os.W_OK):
+        # a file is replaced by a new one, so its folder must be writable too
+        places = [target] if target.exists() else []
+        if not places or target.is_file():
+            places.append(target.parent)
+        if not all(os.access(place, os.W_OK) for place in places):
             raise InputError(f"{path}: no permission to write there")
 
 
@@ -238,7 +272,7 @@ def loss_from_dict(values: Mapping[str, Any]) -> Loss:
         prior_std=float(values["prior_std"]),
         range_=float(values["range"]),
         l2=float(values["l2"]),
-        omega=None if values["omega"] is None else float(values["omega"]),
+        omega=None if values["omega"] is None else finite(values["omega"]),
         notes=tuple(str(note) for note in values["notes"]),
     )
 
@@ -370,25 +404,25 @@ def load_pubo(path: str | Path) -> Pubo:
 
 def _pubo_from(header: Mapping[str, Any], terms: list[tuple[Any, Any]]) -> Pubo:
     variables = int(header["variables"])
-    if not 0 <= variables < 2**31:
-        raise FormatError(f"{variables} variables; expected fewer than {2**31}")
+    if not 0 <= variables <= _MOST_VARIABLES:
+        raise FormatError(f"{variables:.3g} variables; expected 0 to {_MOST_VARIABLES}")
     indices, coefficients = [], []
     for degree, (rows, values) in enumerate(terms, 1):
-        index = np.asarray(rows, dtype=np.int64).reshape(-1, degree)
+        index = whole(rows, dimensions=2).reshape(-1, degree)
         _check_terms(index, variables)
         indices.append(frozen(index, np.int32))
-        coefficients.append(frozen(values))
+        coefficients.append(frozen(numbers(values)))
         check_finite(coefficients[-1])
     encoding = header["encoding"]
     pubo = Pubo(
         variables=variables,
-        constant=float(header["constant"]),
+        constant=finite(header["constant"]),
         indices=tuple(indices),
         coefficients=tuple(coefficients),
         encoding=None if encoding is None else encoding_from_dict(encoding, variables),
         loss=None if header["loss"] is None else loss_from_dict(header["loss"]),
-        l0=float(header["l0"]),
-        dropped=float(header["dropped"]),
+        l0=finite(header["l0"]),
+        dropped=finite(header["dropped"]),
         preparation=preparation_from_dict(header["preparation"]),
         source=dict(header["source"]),
     )
@@ -414,6 +448,47 @@ def _check_terms(rows: NDArray[np.int64], variables: int) -> None:
 def check_finite(array: NDArray[np.float64]) -> None:
     if not np.isfinite(array).all():
         raise FormatError("a number is NaN or infinite")
+
+
+def check_depth(value: Any) -> None:
+    """Refuse values nested too deep before they are written: orjson 3.13 overruns its memory."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return
+    raise FormatError(f"values nested more than {_DEEPEST} deep")
+
+
+def finite(value: Any) -> float:
+    """Read one number; a text such as "nan" is none."""
+    number = float(value)
+    if not math.isfinite(number):
+        raise FormatError("a number is NaN or infinite")
+    return number
+
+
+def numbers(values: Any, *, dimensions: int = 1) -> NDArray[Any]:
+    """Insist on a plain list of numbers, or on a list of such lists."""
+    array = np.asarray(values)
+    if not array.size:
+        return array.reshape(-1)
+    if array.ndim != dimensions or array.dtype.kind not in "iuf":
+        raise FormatError("expected a plain list of numbers")
+    return array
+
+
+def whole(values: Any, *, dimensions: int = 1) -> NDArray[np.int64]:
+    """Insist on a plain list of whole numbers."""
+    array = numbers(values, dimensions=dimensions)
+    if array.size and array.dtype.kind not in "iu":
+        raise FormatError("expected whole numbers for variables")
+    return array.astype(np.int64)
 
 
 def header_of(kind: str) -> dict[str, Any]:
@@ -452,30 +527,67 @@ def _tensor_key(name: str) -> tuple[int, int]:
 
 @contextmanager
 def explained(path: str | Path) -> Iterator[None]:
-    """Turn whatever a broken file can cause into one error that names the file."""
+    """Turn whatever a broken file can cause into one error that names the file.
+
+    Of numbers that overflow or are none numpy would warn; the readers' own checks refuse them.
+    """
     try:
-        yield
+        with np.errstate(all="ignore"):
+            yield
     except MemoryLimitError:
         raise
+    except MemoryError:
+        raise MemoryLimitError(
+            f"{path}: reading it needs more memory than there is; use a larger machine"
+        ) from None
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except QcompileError as error:
-        raise FormatError(f"{path}: {error}") from None
+        raise FormatError(f"{path}: {_one_line(error)}") from None
     except KeyError as error:
-        raise FormatError(f"{path}: {error} is missing; the file is incomplete") from None
-    except (ValueError, TypeError, OverflowError, EOFError, OSError, RuntimeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FormatError(f"{path}: damaged or of another kind ({reason})") from None
-    except (zipfile.BadZipFile, zlib.error) as error:
-        raise FormatError(f"{path}: damaged .npz file ({error})") from None
+        raise FormatError(
+            f"{path}: {_one_line(error)} is missing; the file is incomplete"
+        ) from None
+    except (zipfile.BadZipFile, zlib.error, struct.error) as error:
+        raise FormatError(f"{path}: damaged .npz file ({_one_line(error)})") from None
+    except (
+        ArithmeticError,
+        AttributeError,
+        EOFError,
+        LookupError,
+        OSError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise FormatError(f"{path}: damaged or of another kind ({_one_line(error)})") from None
+
+
+def _one_line(error: Exception) -> str:
+    """Give the reason in one line of bounded length, whatever of the file is quoted in it."""
+    lines = str(error).splitlines()
+    reason = lines[0].strip() if lines else type(error).__name__
+    return reason if len(reason) <= _LONGEST_REASON else reason[:_LONGEST_REASON] + "..."
 
 
 def read_json(path: str | Path) -> Any:
-    size = Path(path).stat().st_size
+    """Read JSON; from a pipe or a device no more than memory allows, as its size is not known."""
+    with Path(path).open("rb") as stream:
+        status = os.fstat(stream.fileno())
+        if stat.S_ISREG(status.st_mode):
+            _require_for_json(path, status.st_size)
+            return orjson.loads(stream.read())
+        text = stream.read(memory.available() // _JSON_COST + 1)
+        _require_for_json(path, len(text))
+        return orjson.loads(text)
+
+
+def _require_for_json(path: str | Path, size: int) -> None:
     memory.require(
-        12 * size, f"{path}: reading {memory.human(size)} of JSON", "use the .npz form of this file"
+        _JSON_COST * size,
+        f"{path}: reading {memory.human(size)} of JSON",
+        "use the .npz form of this file",
     )
-    return orjson.loads(Path(path).read_bytes())
 
 
 def is_zip(path: str | Path) -> bool:
@@ -525,25 +637,35 @@ def read_npz(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, NDA
     return header, arrays
 
 
-_HEADER_READERS: dict[tuple[int, int], Callable[[IO[bytes]], Any]] = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
-
-
 def _read_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
     """Read one array after checking that it is as large as its header claims."""
+    name = repr(entry.filename)
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise FormatError(f"array {name}: packed in a way that numpy does not use")
     with archive.open(entry) as member:
-        version = np.lib.format.read_magic(member)
-        if version not in _HEADER_READERS:
-            raise FormatError(f"array {entry.filename} has an unknown version {version}")
-        shape, fortran, dtype = _HEADER_READERS[version](member)
-        if dtype.kind not in "uif" or fortran:
-            raise FormatError(f"array {entry.filename} of type {dtype}; expected plain numbers")
+        shape, dtype = _array_header(member, name)
         size = math.prod(shape) * dtype.itemsize
         if size > entry.file_size:
-            raise FormatError(f"array {entry.filename} claims {size} bytes and has fewer")
+            raise FormatError(f"array {name} claims {size} bytes and has fewer")
         content = member.read(size)
         if len(content) != size:
-            raise FormatError(f"array {entry.filename} is cut off")
+            raise FormatError(f"array {name} is cut off")
     return np.frombuffer(content, dtype=dtype).reshape(shape)
+
+
+def _array_header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Give the shape and the type of plain numbers; the rest of the member is theirs."""
+    version = np.lib.format.read_magic(member)
+    if version not in _LENGTH_BYTES:
+        raise FormatError(f"array {name} has an unknown version {version}")
+    length = int.from_bytes(member.read(_LENGTH_BYTES[version]), "little")
+    if length > _LONGEST_ARRAY_HEADER:
+        raise FormatError(f"array {name} has a header of {length} bytes")
+    found = _ARRAY_HEADER.fullmatch(member.read(length))
+    if found is None:
+        raise FormatError(f"array {name} has a damaged header; expected plain numbers")
+    kind, fortran, sizes = found.group(1).decode(), found.group(2), found.group(3)
+    dtype = np.dtype(kind)
+    if dtype.kind not in "uif" or dtype.itemsize > 8 or fortran == b"True":
+        raise FormatError(f"array {name} of type {dtype}; expected plain numbers")
+    return tuple(int(size) for size in sizes.split(b",") if size.strip()), dtype

@@ -7,6 +7,7 @@ its solver accepts.
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qcompile import memory
 from qcompile.errors import FormatError, InputError
 
 __all__ = ["Machine", "catalogue", "load_machine", "machine_from_sampler", "read_ranges"]
@@ -29,6 +31,10 @@ Range = tuple[float, float]
 # not eat the memory. The largest graph that passes has a tenth of a million qubits.
 _LARGEST = {"chimera": (64, 64, 8), "pegasus": (64,), "zephyr": (40, 8)}
 _LARGEST_NUMBER = 1e12
+_LARGEST_FILE = 1 << 24
+_LONG_KEY = re.compile(rb"^[ \t]*[^#\n=. \t](?:[^=.\n]*\.){32}", re.MULTILINE)
+# Bytes of a qubit and of a coupler while Ocean's generator makes a graph, measured.
+_QUBIT_COST, _COUPLER_COST = 1000, 500
 _RANGES = ("h", "j", "extended_j", "per_qubit_coupling", "per_group_coupling", "annealing_time")
 _TABLES: dict[str, frozenset[str]] = {
     "working": frozenset({"qubits", "couplers", "dead_qubits", "dead_couplers"}),
@@ -92,6 +98,19 @@ class Machine:
         return self.shape if self.topology == "pegasus" or len(self.shape) > 1 else (*self.shape, 4)
 
     @property
+    def _size_of_whole(self) -> tuple[int, int]:
+        """Qubits and couplers of the graph, a little above the truth."""
+        if self.topology == "chimera":
+            rows, columns, tile = self.sizes
+            qubits, degree = 2 * rows * columns * tile, tile + 2
+        elif self.topology == "pegasus":
+            qubits, degree = 24 * self.sizes[0] ** 2, 15
+        else:
+            rows, tile = self.sizes
+            qubits, degree = 4 * tile * rows * (2 * rows + 1), 4 * tile + 4
+        return qubits, qubits * degree // 2
+
+    @property
     def strongest_coupling(self) -> Range:
         """Range of J that chains may use: the extended one where there is one."""
         return self.extended_j_range or self.j_range
@@ -101,6 +120,13 @@ class Machine:
         """The graph as if everything worked (networkx, integer labels), from Ocean's generator."""
         import dwave.graphs
 
+        qubits, couplers = self._size_of_whole
+        memory.require(
+            _QUBIT_COST * qubits + _COUPLER_COST * couplers,
+            f"machine {self.name}: its graph of {qubits:,} qubits",
+            "use a smaller machine",
+            announce=False,
+        )
         make = {
             "chimera": dwave.graphs.chimera_graph,
             "pegasus": dwave.graphs.pegasus_graph,
@@ -258,13 +284,25 @@ def _hardware() -> Traversable:
 
 def _read(path: Traversable, name: str) -> Machine:
     try:
-        content = tomllib.loads(path.read_bytes().decode())
-    except (OSError, ValueError, RecursionError) as error:
-        raise FormatError(f"{path}: not a machine in TOML: {error}") from None
+        with path.open("rb") as stream:
+            text = stream.read(_LARGEST_FILE + 1)
+        if len(text) > _LARGEST_FILE:
+            raise FormatError(f"more than {_LARGEST_FILE >> 20} MB")
+        if _LONG_KEY.search(text):  # the time to parse one grows with its square
+            raise FormatError("a key of very many parts")
+        content = tomllib.loads(text.decode())
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        raise FormatError(f"{path}: not a machine in TOML: {_shortened(error)}") from None
     try:
         return _machine_from(content, name)
-    except (FormatError, InputError) as error:
-        raise FormatError(f"{path}: {error}") from None
+    except ValueError as error:  # ours, and Python's own where a number has too many digits
+        raise FormatError(f"{path}: {_shortened(error)}") from None
+
+
+def _shortened(error: Exception) -> str:
+    """Give the reason in one line, however much of the file it quotes."""
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return reason if len(reason) <= 300 else reason[:300] + "..."
 
 
 def _machine_from(content: Mapping[str, Any], name: str) -> Machine:

@@ -22,18 +22,22 @@ from qcompile.artifacts import Ancillas, Floats, Pubo, Qubo, Seal, frozen
 from qcompile.errors import FormatError, InputError
 from qcompile.files import (
     FORMAT_VERSION,
+    check_depth,
     check_finite,
     encoding_from_dict,
     encoding_to_dict,
     explained,
+    finite,
     is_zip,
     json_items,
     loss_from_dict,
     loss_to_dict,
+    numbers,
     preparation_from_dict,
     preparation_to_dict,
     read_json,
     read_npz,
+    whole,
     write_atomically,
     write_npz,
 )
@@ -126,6 +130,7 @@ def _in_plain_sight(qubo: Qubo) -> dict[str, Any]:
 def _record_mark(known: Mapping[str, Any], qubo: Qubo) -> str:
     """Give a digest of everything but the coefficients."""
     plain = {key: value for key, value in known.items() if key not in _NOT_MARKED}
+    check_depth(plain)
     digest = hashlib.sha256(orjson.dumps(plain, option=orjson.OPT_SORT_KEYS))
     table = qubo.ancillas
     for array in (np.float64(qubo.offset), table.factors, table.terms, table.on, table.off):
@@ -218,21 +223,21 @@ def load_qubo(path: str | Path) -> tuple[Qubo, Fingerprint | None]:
     with explained(path):
         if is_zip(path):
             header, arrays = read_npz(path, "qubo")
-            known, offset = header, float(header["offset"])
-            factors = arrays["factors"]
+            known, offset = header, finite(header["offset"])
+            factors: Any = arrays["factors"]
             tables = [arrays[name] for name in ("terms", "strength_on", "strength_off")]
             linear, quadratic = arrays["linear"], arrays["quadratic"]
-            first, second = arrays["first"], arrays["second"]
+            first, second = whole(arrays["first"]), whole(arrays["second"])
         else:
             content = read_json(path)
             known = _qcompile_info(content)
-            offset = float(content["offset"])
+            offset = finite(content["offset"])
             _check_ancilla_numbers(known)
-            factors = np.array([pair for _, pair in known["ancillas"]], dtype=np.int64)
-            tables = [_numbers(known[n]) for n in ("terms", "strength_on", "strength_off")]
-            linear = _numbers(content["linear_biases"])
-            quadratic = _numbers(content["quadratic_biases"])
-            head, tail = (_whole(content[n]) for n in ("quadratic_head", "quadratic_tail"))
+            factors = [pair for _, pair in known["ancillas"]]
+            tables = [known[name] for name in ("terms", "strength_on", "strength_off")]
+            linear = numbers(content["linear_biases"])
+            quadratic = numbers(content["quadratic_biases"])
+            head, tail = (whole(content[n]) for n in ("quadratic_head", "quadratic_tail"))
             if (len(linear), len(quadratic)) != (
                 content["num_variables"],
                 content["num_interactions"],
@@ -246,7 +251,7 @@ def load_qubo(path: str | Path) -> tuple[Qubo, Fingerprint | None]:
             return qubo, None
         gradient = frozen(mark["gradient"])
         check_finite(gradient)
-        return qubo, Fingerprint(float(mark["value"]), gradient)
+        return qubo, Fingerprint(finite(mark["value"]), gradient)
 
 
 def _seal(known: Mapping[str, Any], qubo: Qubo) -> Seal:
@@ -255,21 +260,6 @@ def _seal(known: Mapping[str, Any], qubo: Qubo) -> Seal:
     rows = tuple(str(mark) for mark in marks["rows"])
     agree = all(known[name] == value for name, value in _in_plain_sight(qubo).items())
     return Seal(rows, agree and marks["record"] == _record_mark(known, qubo))
-
-
-def _numbers(values: Any) -> NDArray[Any]:
-    """Insist on a plain list of numbers."""
-    array = np.asarray(values)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "if"):
-        raise FormatError("expected a plain list of numbers")
-    return array
-
-
-def _whole(values: Any) -> NDArray[Any]:
-    array = _numbers(values)
-    if array.size and array.dtype.kind != "i":
-        raise FormatError("expected whole numbers for variables")
-    return array.astype(np.int64)
 
 
 def _qcompile_info(content: Any) -> dict[str, Any]:
@@ -303,23 +293,24 @@ def _assemble(
     first: NDArray[Any],
     second: NDArray[Any],
     quadratic: Any,
-    factors: NDArray[Any],
+    factors: Any,
     tables: list[Any],
 ) -> Qubo:
     """Put a QUBO together, checking what everything else relies on."""
-    numbers: list[Floats] = [frozen(linear), frozen(quadratic), *map(frozen, tables[1:])]
-    for array in numbers:
+    uses, *strengths = map(numbers, tables)
+    values: list[Floats] = [frozen(numbers(v)) for v in (linear, quadratic, *strengths)]
+    for array in values:
         check_finite(array)
-    logical, size = int(known["variables"]), len(numbers[0])
-    pairs = frozen(factors, np.int64).reshape(-1, 2)
+    logical, size = int(known["variables"]), len(values[0])
+    pairs = whole(factors, dimensions=2).reshape(-1, 2)
     if not 0 <= logical <= size or len(pairs) != size - logical:
         raise FormatError(f"{size} variables, {logical} bits, {len(pairs)} ancillas do not fit")
     own = np.arange(logical, size)
     if len(pairs) and not (pairs.min() >= 0 and (pairs < own[:, None]).all()):
         raise FormatError("an ancilla has a factor that does not come before it")
-    if any(len(table) != len(pairs) for table in tables):
+    if any(len(table) != len(pairs) for table in (uses, *strengths)):
         raise FormatError("the table of ancillas is incomplete")
-    if not len(first) == len(second) == len(numbers[1]):
+    if not len(first) == len(second) == len(values[1]):
         raise FormatError("lists of pairs of different lengths")
     if len(first) and not (first.min() >= 0 and (first < second).all() and second.max() < size):
         raise FormatError("a pair is not made of two of the variables")
@@ -328,7 +319,7 @@ def _assemble(
         order = np.argsort(keys)
         if np.any(np.diff(keys[order]) == 0):
             raise FormatError("a pair is there twice")
-        first, second, numbers[1] = first[order], second[order], frozen(numbers[1][order])
+        first, second, values[1] = first[order], second[order], frozen(values[1][order])
     encoding = None
     if known["features"] is not None:
         encoding = encoding_from_dict(known, logical)
@@ -338,25 +329,23 @@ def _assemble(
     return Qubo(
         logical=logical,
         offset=offset,
-        linear=numbers[0],
+        linear=values[0],
         first=frozen(first, np.int32),
         second=frozen(second, np.int32),
-        quadratic=numbers[1],
-        ancillas=Ancillas(
-            frozen(pairs, np.int32), frozen(tables[0], np.int64), numbers[2], numbers[3]
-        ),
+        quadratic=values[1],
+        ancillas=Ancillas(frozen(pairs, np.int32), frozen(uses, np.int64), values[2], values[3]),
         method=str(known["cover"]),
-        strength=float(known["strength"]),
+        strength=finite(known["strength"]),
         optimal=known["optimal"],
         bound=known["bound"],
-        error=float(known["error"]),
-        dropped=float(known["dropped"]),
+        error=finite(known["error"]),
+        dropped=finite(known["dropped"]),
         truncated=None
         if truncated is None
         else Pubo.from_dict({tuple(t): float(v) for t, v in truncated}, variables=logical),
         encoding=encoding,
         loss=None if record is None else loss_from_dict(record),
-        l0=float(known["l0"]),
+        l0=finite(known["l0"]),
         preparation=preparation_from_dict(known["preparation"]),
         source=dict(known["source"]),
     )

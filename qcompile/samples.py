@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from qcompile import memory
 from qcompile.artifacts import Floats, Pubo, Qubo, frozen
 from qcompile.errors import FormatError, InputError
 from qcompile.files import explained, read_json, write_atomically
@@ -29,6 +31,7 @@ __all__ = [
 # Energies in a file may differ from those recomputed by rounding, relative to the largest.
 _SAME = 1e-6
 _MOST_VALUES = 1 << 32
+_PLAIN_TYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,10 +200,33 @@ def sampleset_of(content: dict[str, Any]) -> Any:
         or content.get("use_bytes")
     ):
         raise FormatError("expected plain numbers of samples")
+    what = f"holding {rows:,} samples of {labels:,} variables"
+    memory.require(8 * rows * labels, what, "keep fewer samples", announce=False)
+    _check_arrays(content, rows)
     try:
         return dimod.SampleSet.from_serializable(content)
     except (AttributeError, IndexError, AssertionError, OverflowError) as error:
         raise FormatError(f"not a whole SampleSet ({error})") from None
+
+
+def _check_arrays(content: Mapping[str, Any], rows: int) -> None:
+    """Insist on plain numbers before dimod makes arrays: a type may claim any size for an item."""
+    sample = content["sample_data"]
+    found = [*_arrays_in(content["info"]), *content["vectors"].values(), sample]
+    types = [array["data_type"] for array in found] + [content.get("sample_type", "int8")]
+    if not all(isinstance(kind, str) and _PLAIN_TYPE.fullmatch(kind) for kind in types):
+        raise FormatError("expected arrays of plain numbers")
+    if sample["shape"][:1] != [rows]:
+        raise FormatError(f"expected {rows} rows of samples")
+
+
+def _arrays_in(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Give what dimod would take for arrays among other values."""
+    if isinstance(value, dict) and value.get("type") == "array":
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _arrays_in(inner)
 
 
 def from_sampleset(found: Any, problem: Pubo | Qubo) -> Samples:

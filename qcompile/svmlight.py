@@ -10,6 +10,7 @@ import io
 import lzma
 import math
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.artifacts import Matrix
-from qcompile.errors import InputError
+from qcompile.errors import InputError, MemoryLimitError
 
 __all__ = ["Piece", "Reader", "SvmlightReader", "file_names", "lines", "open_files", "shortest"]
 
@@ -29,6 +30,9 @@ Progress: TypeAlias = Callable[[int, int | None], None]
 
 _PIECE_BYTES = 1 << 22
 _LONGEST_LINE = 1 << 26
+# More text than this without any row is no data: a small compressed file can hold any amount.
+_LONGEST_BLANK = 1 << 30
+_TOKEN = re.compile(rb"[^ \t\r\n\v\f#]*")
 _OPENERS: dict[str, tuple[bytes, Callable[[Any], Any]]] = {
     "gzip": (b"\x1f\x8b", gzip.open),
     "bzip2": (b"BZh", bz2.open),
@@ -104,12 +108,18 @@ class SvmlightReader:
             # BufferedReader adds peek(), which tells the compression from the first bytes.
             buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)
             stream, kind = self._decompress(buffered)
+            blank = 0
             for text in self._whole_lines(stream, kind):
                 self._digest.update(text)
                 piece = self._parse(text)
                 self._line += text.count(b"\n")
                 if self._progress is not None:
                     self._progress(_position(buffered), size)
+                blank = 0 if len(piece) else blank + len(text)
+                if blank > _LONGEST_BLANK:
+                    raise self._error(
+                        0, f"no row in {blank >> 20:,} MB of text; expected svmlight text"
+                    )
                 if len(piece):
                     yield piece
             self.complete = True
@@ -163,6 +173,11 @@ class SvmlightReader:
                     f"{self.name}: {self._damage(kind, error)} after line {self._line - 1:,}; "
                     "expected a complete file: fetch or compress it again"
                 ) from None
+            except MemoryError:
+                raise MemoryLimitError(
+                    f"{self.name}: unpacking the {kind or 'plain'} data needs more memory than "
+                    "there is; compress it again with the usual settings"
+                ) from None
             if not block:
                 break
             if start:  # some editors put a mark of the encoding first
@@ -190,7 +205,7 @@ class SvmlightReader:
 
         data = np.frombuffer(text, dtype=np.uint8)
         most_rows = text.count(b"\n") + 1
-        most_entries = text.count(b":")
+        most_entries = min(text.count(b":"), len(text) // 4)  # "1:1" and a blank at the least
         labels, row_lines = np.empty(most_rows), np.empty(most_rows, dtype=np.int64)
         starts = np.empty(most_rows + 1, dtype=np.int64)
         indices, values = np.empty(most_entries, dtype=np.int32), np.empty(most_entries)
@@ -326,10 +341,8 @@ def _position(raw: Any) -> int:
 
 def _token(text: bytes, at: int, *, longest: int = 64) -> bytes:
     """Give the bytes up to the next blank, at most `longest` of them."""
-    end = at
-    while end < len(text) and end < at + longest and text[end] not in b" \t\r\n\v\f#":
-        end += 1
-    return text[at:end]
+    found = _TOKEN.match(text, at, at + longest)
+    return b"" if found is None else found.group()
 
 
 def _shown(token: bytes) -> str:
