@@ -15,7 +15,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -297,11 +297,12 @@ def in_order(
             if progress is not None:
                 progress(done, len(futures))
     finally:
-        for future in futures:
-            future.cancel()
+        with suppress(Exception):  # a cluster that is gone has nothing to cancel
+            client.cancel(futures)
 
 
 def _submitted(client: Any, task: Callable[..., Any], *arguments: Any) -> Any:
+    _require_running(client)
     # the same call twice is two tasks: what one of them did is not to be looked up for the other
     return _asked(lambda: client.submit(task, *arguments, pure=False))
 
@@ -317,7 +318,16 @@ def _limited(task: Callable[..., Result], *arguments: Any) -> Result:
 
 def threads_of(client: Any) -> int:
     """Give the number of threads that all workers have together."""
+    _require_running(client)
     return max(1, int(sum(_asked(client.nthreads).values())))
+
+
+def _require_running(client: Any) -> None:
+    if client.status != "running":
+        raise QcompileError(
+            f"the Dask cluster is gone (its client is {client.status}); start it again and repeat "
+            "the command"
+        )
 
 
 def _result(future: Any) -> Any:

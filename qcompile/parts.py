@@ -136,14 +136,16 @@ def _sum_arrays(x: Any, labels: Any, name: str, wanted: Wanted) -> Part:
     import scipy.sparse as sp
 
     try:
+        if np.iscomplexobj(x):
+            raise TypeError
         values = np.asarray(labels, dtype=np.float64)
         rows: Any = canonical(x) if sp.issparse(x) else np.asarray(x, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name}: rows or labels that are no numbers; expected numbers") from None
-    if np.iscomplexobj(x) or rows.ndim != 2 or values.shape != (rows.shape[0],):
+        raise InputError(f"{name}: rows or labels that are no real numbers") from None
+    if rows.ndim != 2 or values.shape != (rows.shape[0],):
         raise InputError(
             f"{name}: rows of shape {rows.shape} with labels of shape {values.shape}; expected "
-            "real rows and a label for each"
+            "a label for each row"
         )
     stored = rows.data if sp.issparse(rows) else rows
     if not (np.isfinite(stored).all() and np.isfinite(values).all()):

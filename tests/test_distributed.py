@@ -327,15 +327,15 @@ def test_collections_that_make_no_sense() -> None:
         moments_dask(rows * np.nan, labels=da.ones(4, chunks=4))
     with pytest.raises(InputError, match="NaN or infinite"):
         moments_dask(rows, labels=[1.0, 2.0, np.nan, 1.0])
-    with pytest.raises(InputError, match="no numbers"):
+    with pytest.raises(InputError, match="no real numbers"):
         moments_dask(rows, labels=["a", "b", "a", "b"])
-    with pytest.raises(InputError, match="real rows"):
+    with pytest.raises(InputError, match="no real numbers"):
         moments_dask(rows * 1j, labels=[1, 2, 1, 2])
     with pytest.raises(InputError, match="compute_chunk_sizes"):
         moments_dask(rows[rows[:, 0] > 0], labels=[1, 2, 1, 2])
     with pytest.raises(InputError, match="a str; expected a Dask bag"):
         moments_dask("part-*.svm")
-    with pytest.raises(InputError, match="partition 0 is a list; expected a data set"):
+    with pytest.raises(InputError, match="partition 0 is a int; expected a data set"):
         moments_dask([delayed(5)])
     with pytest.raises(InputError, match="order 9"):
         moments_dask(rows, 9, labels=[1, 2, 1, 2])
@@ -366,7 +366,13 @@ def _die(number: int) -> int:
 
 
 def test_a_task_that_kills_every_worker_is_given_up() -> None:
-    with cluster() as own, pytest.raises(QcompileError, match="every worker that took this task"):
+    import dask
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),  # one death will do
+        cluster() as own,
+        pytest.raises(QcompileError, match="every worker that took this task"),
+    ):
         list(in_order(own, _die, [1]))
 
 
@@ -381,30 +387,27 @@ def test_a_task_keeps_to_the_threads_of_its_worker(client: Any) -> None:
 
 
 def test_what_is_not_asked_for_any_more_is_cancelled(client: Any) -> None:
-    """Ten tasks of a minute, given up after the first result."""
-    results = in_order(client, time.sleep, [0, *[60] * 10])
+    """A hundred tasks of five seconds, given up after the first result."""
+    results = in_order(client, time.sleep, [0, *[5] * 100])
     next(results)
     results.close()  # type: ignore[attr-defined]
     assert list(in_order(client, str, [5])) == ["5"]
 
 
 def test_a_cluster_that_is_gone(pattern: str) -> None:
-    """Before tasks are sent and while they run: one line, not the library's own noise."""
+    """While tasks run and before they are sent: one line, not the library's own noise."""
     import distributed
 
-    for when in ("before", "during"):
-        with distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
-        ) as made:
-            other = distributed.Client(made, set_as_default=False)
-            if when == "during":
-                results = in_order(other, time.sleep, [0, 600])
-                next(results)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+    ) as made:
+        other = distributed.Client(made, set_as_default=False)
+        results = in_order(other, time.sleep, [0, 600])
+        next(results)
+    pubo = compile("synthetic:examples=50", bits=1).pubo
+    for ask in (lambda: next(results), lambda: solve(pubo, client=other)):
         with pytest.raises(QcompileError, match="the Dask cluster is gone") as caught:
-            if when == "during":
-                next(results)
-            else:
-                solve(compile("synthetic:examples=50", bits=1).pubo, client=other)
+            ask()
         assert "\n" not in str(caught.value)
 
 
