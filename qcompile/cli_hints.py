@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shlex
 from pathlib import Path
@@ -74,7 +75,7 @@ def next_command(error: QcompileError, options: argparse.Namespace, command: str
 
 def _advice(path: str, expected: tuple[str, ...]) -> str:
     shown = shlex.quote(path)
-    if not Path(path).exists():
+    if not os.path.exists(path):  # noqa: PTH110  # unlike Path it takes names of any length
         # errors about data say already where named sets are listed
         return "" if expected == ("data",) else f"; make one: {_MADE_BY[expected[0]].format(shown)}"
     found = _kind(path)

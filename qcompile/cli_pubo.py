@@ -27,7 +27,10 @@ def add_commands(commands: Any) -> None:
         commands,
         "quadratize",
         summary="turn a polynomial of any degree into a QUBO",
-        example="qcompile quadratize terms.json -o qubo.json",
+        example="""
+            qcompile quadratize pubo.json -o qubo.json
+            qcompile quadratize pubo.json --cover greedy --max-ancillas 3 -o small-qubo.json
+        """,
         takes_data=False,
     )
     command.description = f"{command.description}{_FILE_HELP}"

@@ -30,7 +30,10 @@ def add_command_report(
         commands,
         "report",
         summary="show a run as one HTML page: pipeline, qubits, chip, energies, accuracy",
-        example="qcompile report run/ --data data.svm -o report.html",
+        example="""
+            qcompile report qubo.json embedding.json samples.json model.json -o report.html
+            qcompile report model.json --data data.svm -o report.html
+        """,
     )
     command.add_argument(
         "run_",

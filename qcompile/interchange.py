@@ -109,8 +109,10 @@ def _beginning(path: str | Path) -> bytes:
 
 def _read_file(path: str | Path, vartype: str | None) -> Pubo:
     with files.explained(path):
-        if files.is_zip(path) or _OWN_PUBO.search(_beginning(path)):
-            return files.load_pubo(path)
+        own = files.is_zip(path) or _OWN_PUBO.search(_beginning(path))
+    if own:
+        return files.load_pubo(path)
+    with files.explained(path):
         size = Path(path).stat().st_size
         memory.require(
             _BYTES_A_CHARACTER * size,

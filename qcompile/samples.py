@@ -216,7 +216,7 @@ def _check_arrays(content: Mapping[str, Any], rows: int) -> None:
     types = [array["data_type"] for array in found] + [content.get("sample_type", "int8")]
     if not all(isinstance(kind, str) and _PLAIN_TYPE.fullmatch(kind) for kind in types):
         raise FormatError("expected arrays of plain numbers")
-    if sample["shape"][:1] != [rows]:
+    if list(sample["shape"][:1]) != [rows]:
         raise FormatError(f"expected {rows} rows of samples")
 
 

@@ -435,7 +435,7 @@ def test_a_huge_number_as_label_costs_nothing(tmp_path: Path) -> None:
     assert labels_of(quadratize(pubo)) == [5, 2 * 10**9, 10**12]
     own = {"type": "qcompile.pubo", "version": 1, "variables": 10**12, "terms": []}
     path.write_text(json.dumps(own))
-    with pytest.raises(FormatError, match="variables; expected fewer"):
+    with pytest.raises(FormatError, match=r"^[^ ]*file\.json: 1e\+12 variables; expected"):
         read_pubo(path)
 
 
