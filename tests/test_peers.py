@@ -41,13 +41,18 @@ def test_the_judge_tells_true_from_false() -> None:
 
 @pytest.mark.parametrize("peer", REDUCERS)
 def test_models_are_read_off_truly(peer: str) -> None:
-    """With strengths that suffice everybody keeps the minimum: nothing was mixed up."""
+    """With strengths that suffice everybody keeps the minimum: nothing was mixed up.
+
+    Variables 0 and 3 do not occur: some peers number the others anew then.
+    """
     module, model, read = REDUCERS[peer]
     if find_spec(module) is None:
         pytest.skip(f"{module} is not installed")
     for seed in range(3):
-        terms = {term: value / 50 for term, value in sparse(7, 4, 3, seed).items()}
-        terms |= {(v,): 0.001 * (-1) ** v * (v + 1) for v in range(7)}
+        own = (5, 1, 2, 6, 4)
+        chosen = sparse(5, 4, 3, seed)
+        terms = {tuple(sorted(own[v] for v in term)): c / 50 for term, c in chosen.items()}
+        terms |= {(v,): 0.001 * (-1) ** v * (v + 1) for v in own}
         reduced = read(model(terms), terms)
         assert all(len(term) <= 2 for term in reduced.terms)
         assert keeps_minimum(terms, reduced)

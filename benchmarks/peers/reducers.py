@@ -122,20 +122,21 @@ def _amplify(method: Any) -> Callable[[Terms], Any]:
                 product *= x[v]
             total += product
         degrees = AcceptableDegrees(objective={"Binary": "Quadratic"})
-        made, _ = Model(total).to_intermediate_model(degrees, quadratization_method=method)
-        return made.to_unconstrained_poly()
+        made, places = Model(total).to_intermediate_model(degrees, quadratization_method=method)
+        return made.to_unconstrained_poly(), places
 
     return model
 
 
 def _amplify_poly(model: Any, terms: Terms) -> Quadratic:
-    pairs = [(tuple(v.id for v in key), value) for key, value in _named(model)]
+    """It leaves out variables that do not occur, and numbers the others anew."""
+    poly, places = model
+    own = {next(iter(there.as_dict()))[0]: here.id for here, there in places.items()}
+    pairs = [
+        (tuple(own.get(v, f"ancilla {v}") for v in key), value)
+        for key, value in poly.as_dict().items()
+    ]
     return _read_off(_size(terms), pairs)
-
-
-def _named(poly: Any) -> list[tuple[tuple[Any, ...], float]]:
-    by_id = {v.id: v for v in poly.variables}
-    return [(tuple(by_id[i] for i in key), value) for key, value in poly.as_dict().items()]
 
 
 Reader = Callable[[Any, Terms], Quadratic]
