@@ -65,7 +65,7 @@ def _sleepy(seconds: float) -> object:
 
 
 def _hungry(megabytes: int) -> object:
-    return lambda: len(bytearray(megabytes * 1_000_000))
+    return lambda: len(b"x" * (megabytes * 1_000_000))
 
 
 def _broken() -> object:

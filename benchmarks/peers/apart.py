@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -66,24 +65,22 @@ def _work(pipe: Any, function: Callable[..., Any], arguments: tuple[Any, ...], r
 
 
 class _Watch:
-    """Largest resident memory from now on, above that of now; looked at every millisecond."""
+    """Largest resident memory from now on, above that of now.
+
+    The system keeps the largest size; a thread that looks would not run while C code holds Python's
+    lock.
+    """
 
     def __init__(self) -> None:
-        self._before = self._most = _resident()
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
-        self._thread.start()
-
-    def _look(self) -> None:
-        while not self._done.wait(0.001):
-            self._most = max(self._most, _resident())
+        self._before = _memory("VmRSS")
+        Path("/proc/self/clear_refs").write_text("5")  # forget the largest size so far
 
     def stop(self) -> int:
-        self._done.set()
-        self._thread.join()
-        return max(self._most, _resident()) - self._before
+        return _memory("VmHWM") - self._before
 
 
-def _resident() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * 4096
+def _memory(name: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"no {name} in /proc/self/status")
