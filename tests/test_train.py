@@ -420,3 +420,27 @@ def test_high_orders_are_cross_validated_on_unseen_folds(data: Dataset) -> None:
         assert found.samples.info["space"] == "margins"
         errors.append(np.mean((np.asarray(part.x) @ found.classifier.weights > 0) != (part.y > 0)))
     assert row["validation error"] == pytest.approx(np.mean(errors))
+
+
+def test_a_fold_is_judged_by_a_classifier_that_never_saw_it() -> None:
+    """Against compiling the other folds' rows, put together by hand, one fold after the other."""
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=(36, 4))
+    data = from_arrays(x, np.where(rng.random(36) < 0.5, 1.0, -1.0))  # nothing to learn, all to fit
+    options = SolveOptions(solver="exact", keep=1)
+    found = cross_validate(data, {"bits": [2]}, count=4, options=options, seed=3)
+    parts = folds(data, 4, seed=3)
+    errors, seen = [], []
+    for number, part in enumerate(parts):
+        others = [p for i, p in enumerate(parts) if i != number]
+        rows = from_arrays(
+            np.concatenate([np.asarray(p.x) for p in others]),
+            np.concatenate([p.y for p in others]),
+        )
+        pubo = compile(rows, bits=2).pubo
+        weights = pubo.decode(solve(pubo, solver="exact", keep=1).best)
+        errors.append(part.error(weights))
+        everything = compile(data, bits=2).pubo
+        seen.append(part.error(everything.decode(solve(everything, solver="exact", keep=1).best)))
+    assert found[0]["validation error"] == pytest.approx(float(np.mean(errors)))
+    assert np.mean(seen) != pytest.approx(float(np.mean(errors)))  # else this would prove nothing
