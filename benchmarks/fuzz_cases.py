@@ -19,11 +19,11 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import orjson
@@ -87,32 +87,25 @@ def verdict(reader: Reader, content: bytes, path: Path) -> str:
 def readers() -> tuple[Reader, ...]:
     """Give all readers, each with small valid files, the same in every run."""
     with tempfile.TemporaryDirectory() as folder:
-        return tuple(_make(Path(folder)))
+        makers = (_of_text, _of_polynomials, _of_answers, _of_other_programs, _of_jobs)
+        return tuple(reader for make in makers for reader in make(Path(folder)))
 
 
-def _make(folder: Path) -> list[Reader]:
-    from qcompile import compile, files, qubo_files
-    from qcompile.classifier import decode, load_classifier, save_classifier
+Read: TypeAlias = Callable[[Path], object]
+
+
+def _reader(folder: Path, name: str, read: Read, *saves: Read) -> Reader:
+    """Give the reader of the files of that name, with one valid file from each of `saves`."""
+    seeds = []
+    for number, save in enumerate(saves):
+        path = folder / f"{number}-{name}"
+        save(path)
+        seeds.append(path.read_bytes())
+    return Reader(name.replace(".", " "), name, name.rpartition(".")[2], read, tuple(seeds))
+
+
+def _of_text(folder: Path) -> Iterator[Reader]:
     from qcompile.data import read
-    from qcompile.embed import embed
-    from qcompile.embedding_files import load_embedding, save_embedding
-    from qcompile.job_folders import load_job
-    from qcompile.machines import Machine, load_machine
-    from qcompile.pipeline import QuboOptions
-    from qcompile.samples import load_samples, samples_of, save_samples
-
-    made = compile("synthetic:examples=20,features=2", bits=2)
-    small = compile(
-        "synthetic:examples=20,features=2", bits=2, qubo=QuboOptions(max_ancillas=1), l0=0.1
-    )
-    machine = Machine("tiny", "chimera", (2, 2, 4), dead_qubits=frozenset({31}))
-    bits = np.array([[0, 1, 0, 1], [1, 1, 1, 0]], dtype=np.int8)
-    samples = samples_of(made.qubo, bits, info={"solver": "hand"})
-    qubo = made.qubo
-
-    def written(name: str, save: Callable[[Path], object]) -> bytes:
-        save(folder / name)
-        return (folder / name).read_bytes()
 
     texts = (
         b"+1 1:0.5 3:-2e-3 # first\n-1 2:1\n\n1 1:0.1234567890123456789 2:3\n-1 3:7\n",
@@ -121,15 +114,92 @@ def _make(folder: Path) -> list[Reader]:
     packers: dict[str, Callable[[bytes], bytes]] = {
         "plain": bytes, "gzip": _gzip, "bzip2": bz2.compress, "xz": _xz,
     }  # fmt: skip
-    found = [
-        Reader(f"svmlight {n}", "data.svm", n, read, tuple(map(pack, texts)))
-        for n, pack in packers.items()
-    ]
+    for name, pack in packers.items():
+        yield Reader(f"svmlight {name}", "data.svm", name, read, tuple(map(pack, texts)))
 
-    def add(name: str, read: Callable[[Path], object], *seeds: Callable[[Path], object]) -> None:
-        kind = name.rpartition(".")[2]
-        contents = tuple(written(f"{i}-{name}", save) for i, save in enumerate(seeds))
-        found.append(Reader(name.replace(".", " "), name, kind, read, contents))
+
+@cache
+def _compiled() -> tuple[Any, Any]:
+    """Give a problem, and one with terms left out and a price for weights."""
+    from qcompile import compile
+    from qcompile.pipeline import QuboOptions
+
+    name = "synthetic:examples=20,features=2"
+    few = QuboOptions(max_ancillas=1)
+    return compile(name, bits=2), compile(name, bits=2, qubo=few, l0=0.1)
+
+
+def _of_polynomials(folder: Path) -> Iterator[Reader]:
+    from qcompile import files, qubo_files
+
+    whole, cut = _compiled()
+    yield _reader(folder, "loss.json", files.load_loss, lambda p: files.save_loss(whole.loss, p))
+    yield _reader(
+        folder, "moments.npz", files.load_moments, lambda p: files.save_moments(whole.moments, p)
+    )
+    for ending in ("json", "npz"):
+        yield _reader(
+            folder,
+            f"pubo.{ending}",
+            files.load_pubo,
+            lambda p: files.save_pubo(whole.pubo, p),
+            lambda p: files.save_pubo(cut.pubo, p),
+        )
+        yield _reader(
+            folder,
+            f"qubo.{ending}",
+            qubo_files.load_qubo,
+            lambda p: qubo_files.save_qubo(whole.qubo, p, pubo=whole.pubo),
+            lambda p: qubo_files.save_qubo(cut.qubo, p),
+        )
+
+
+def _of_answers(folder: Path) -> Iterator[Reader]:
+    from qcompile.classifier import decode, load_classifier, save_classifier
+    from qcompile.embed import embed
+    from qcompile.embedding_files import load_embedding, save_embedding
+    from qcompile.machines import Machine, load_machine
+    from qcompile.samples import load_samples, samples_of, save_samples
+
+    qubo = _compiled()[0].qubo
+    bits = np.array([[0, 1, 0, 1], [1, 1, 1, 0]], dtype=np.int8)
+    samples = samples_of(qubo, bits, info={"solver": "hand"})
+    machine = Machine("tiny", "chimera", (2, 2, 4), dead_qubits=frozenset({31}))
+    chains = embed(qubo, machine, seed=0).embedding
+    model = decode(qubo, samples)
+    yield _reader(folder, "machine.toml", load_machine, lambda p: p.write_bytes(_TOML))
+    yield _reader(folder, "embedding.json", load_embedding, lambda p: save_embedding(chains, p))
+    yield _reader(
+        folder,
+        "samples.json",
+        lambda p: load_samples(p, qubo),
+        lambda p: save_samples(samples, p),
+        lambda p: p.write_bytes(_with_ancillas(qubo)),
+    )
+    yield _reader(folder, "model.json", load_classifier, lambda p: save_classifier(model, p))
+
+
+def _of_other_programs(folder: Path) -> Iterator[Reader]:
+    """Give polynomials as dimod, cimod and people write them."""
+    from qcompile.interchange import read_pubo, write_pubo
+
+    named = read_pubo({("a", "b", "c"): 2.0, ("b",): -1.0, (): 0.5}, vartype="SPIN")
+    pairs = read_pubo({(0, 1): 2.0, (1,): -1.0, (): 0.5})
+    plain = b'{"terms": {"x,y,z": -1.5, "y": 2}, "vartype": "BINARY", "variables": ["z", "y", "x"]}'
+    yield _reader(
+        folder,
+        "terms.json",
+        read_pubo,
+        lambda p: write_pubo(named, p, form="terms"),
+        lambda p: write_pubo(named, p, form="keys"),
+        lambda p: write_pubo(named, p, form="cimod"),
+        lambda p: write_pubo(pairs, p, form="bqm"),
+        lambda p: p.write_bytes(plain),
+    )
+
+
+def _of_jobs(folder: Path) -> Iterator[Reader]:
+    from qcompile.job_folders import load_job
 
     def job_of(path: Path) -> object:
         job = load_job(path.parent)
@@ -139,31 +209,8 @@ def _make(folder: Path) -> list[Reader]:
         (path.parent / "job.json").write_bytes(orjson.dumps(_JOB))
         return load_job(path.parent).states
 
-    loss, pubos = made.loss, (made.pubo, small.pubo)
-    add("loss.json", files.load_loss, lambda p: files.save_loss(loss, p))
-    add("moments.npz", files.load_moments, lambda p: files.save_moments(made.moments, p))
-    for ending in ("json", "npz"):
-        saves = [lambda p, x=x: files.save_pubo(x, p) for x in pubos]
-        add(f"pubo.{ending}", files.load_pubo, *saves)
-        add(
-            f"qubo.{ending}",
-            qubo_files.load_qubo,
-            lambda p: qubo_files.save_qubo(qubo, p, pubo=made.pubo),
-            lambda p: qubo_files.save_qubo(small.qubo, p),
-        )
-    chains = embed(qubo, machine, seed=0).embedding
-    add("embedding.json", load_embedding, lambda p: save_embedding(chains, p))
-    add(
-        "samples.json",
-        lambda p: load_samples(p, qubo),
-        lambda p: save_samples(samples, p),
-        lambda p: p.write_bytes(_with_ancillas(qubo)),
-    )
-    add("model.json", load_classifier, lambda p: save_classifier(decode(qubo, samples), p))
-    add("machine.toml", load_machine, lambda p: p.write_bytes(_TOML))
-    add("job.json", job_of, lambda p: p.write_bytes(orjson.dumps(_JOB)))
-    add("part-1.json", part_of, lambda p: p.write_bytes(orjson.dumps(_PART)))
-    return found
+    yield _reader(folder, "job.json", job_of, lambda p: p.write_bytes(orjson.dumps(_JOB)))
+    yield _reader(folder, "part-1.json", part_of, lambda p: p.write_bytes(orjson.dumps(_PART)))
 
 
 def _gzip(text: bytes) -> bytes:

@@ -22,6 +22,7 @@ from qcompile.artifacts import (
 )
 from qcompile.errors import FormatError, InputError
 from qcompile.files import (
+    as_record,
     check_finite,
     check_header,
     explained,
@@ -150,4 +151,4 @@ def load_classifier(path: str | Path) -> Classifier:
         for array in (preparation.center, preparation.scale):
             if array is not None:
                 check_finite(array)
-        return Classifier(weights, preparation, dict(content["source"]))
+        return Classifier(weights, preparation, as_record(content["source"]))

@@ -245,7 +245,8 @@ def _zsh_option(name: str, slot: Slot) -> str:
     if slot.kind == "none":
         return _quoted(f"{again}{name}[{text}]")
     colon = "::" if slot.optional else ":"
-    return _quoted(f"{again}{name}[{text}]{colon}value:{_zsh_action(slot)}")
+    joined = "=" if name.startswith("--") else ""  # --scale=standard as well as --scale standard
+    return _quoted(f"{again}{name}{joined}[{text}]{colon}value:{_zsh_action(slot)}")
 
 
 def _zsh_value(place: int, slot: Slot) -> str:
@@ -267,13 +268,24 @@ def _zsh_action(slot: Slot) -> str:
 
 def _fish(commands: list[Command]) -> Iterator[str]:
     yield "# Completion of qcompile for fish: put this file into ~/.config/fish/completions."
+    # fish's own __fish_seen_subcommand_from also takes a folder called "train" for the command
+    yield """\
+function __qcompile_runs
+    set -l words (commandline -opc)
+    test (count $words) -gt 1; and test $words[2] = $argv[1]
+end
+function __qcompile_jobs
+    set -l data $XDG_DATA_HOME ~/.local/share
+    set -l folder $QCOMPILE_JOBS $data[1]/qcompile/jobs
+    command ls $folder[1] 2>/dev/null
+end"""
     yield "complete -c qcompile -f"
     yield "complete -c qcompile -n __fish_use_subcommand -s h -l help -d 'show help'"
     yield "complete -c qcompile -n __fish_use_subcommand -l version -d 'show the version'"
     for command in commands:
         about = _quoted(command.help, fish=True)
         yield f"complete -c qcompile -n __fish_use_subcommand -a {command.name} -d {about}"
-        here = f"complete -c qcompile -n '__fish_seen_subcommand_from {command.name}'"
+        here = f"complete -c qcompile -n '__qcompile_runs {command.name}'"
         for slot in command.options:
             about = _quoted(slot.help, fish=True)
             yield f"{here}{_fish_names(slot)}{_fish_action(slot)} -d {about}"
@@ -288,7 +300,6 @@ def _fish_names(slot: Slot) -> str:
 
 def _fish_action(slot: Slot) -> str:
     words = _quoted(" ".join(slot.words), fish=True)
-    jobs = "(qcompile jobs --format csv 2>/dev/null | tail -n +2 | cut -d, -f1)"
     return {
         "none": "",
         "words": f" -x -a {words}",
@@ -296,7 +307,7 @@ def _fish_action(slot: Slot) -> str:
         "folder": " -x -a '(__fish_complete_directories)'",
         "data": f" -r -F -a {words}",
         "machine": f" -r -F -a {words}",
-        "job": f" -x -a {_quoted(jobs, fish=True)}",
+        "job": " -x -a '(__qcompile_jobs)'",
     }.get(slot.kind, "" if slot.optional else " -x")
 
 

@@ -11,7 +11,14 @@ import orjson
 
 from qcompile.embedded import Embedded, Embedding
 from qcompile.errors import FormatError, InputError
-from qcompile.files import check_header, explained, header_of, read_json, write_atomically
+from qcompile.files import (
+    as_record,
+    check_header,
+    explained,
+    header_of,
+    read_json,
+    write_atomically,
+)
 from qcompile.machines import Machine, read_ranges
 
 __all__ = [
@@ -60,7 +67,7 @@ def load_embedding(path: str | Path) -> Embedding:
             problem=str(content["problem_id"]),
             method=str(content["method"]),
             seed=None if content["seed"] is None else int(content["seed"]),
-            options=dict(content["options"]),
+            options=as_record(content["options"]),
         )
         if machine.graph_id != content["graph_id"]:
             raise FormatError("the machine that it describes is not the graph it was made for")

@@ -338,7 +338,7 @@ def load_moments(path: str | Path) -> Moments:
             sum_of_squares=squares,
             tensors=tensors,
             preparation=preparation_from_dict(header["preparation"]),
-            source=dict(header["source"]),
+            source=as_record(header["source"]),
         )
 
 
@@ -424,7 +424,7 @@ def _pubo_from(header: Mapping[str, Any], terms: list[tuple[Any, Any]]) -> Pubo:
         l0=finite(header["l0"]),
         dropped=finite(header["dropped"]),
         preparation=preparation_from_dict(header["preparation"]),
-        source=dict(header["source"]),
+        source=as_record(header["source"]),
     )
     if pubo.encoding is not None and pubo.encoding.variables > variables:
         raise FormatError(f"{pubo.encoding.variables} bits of weights in {variables} variables")
@@ -463,6 +463,14 @@ def check_depth(value: Any) -> None:
         if not level:
             return
     raise FormatError(f"values nested more than {_DEEPEST} deep")
+
+
+def as_record(value: Any) -> dict[str, Any]:
+    """Take what a file says about itself, which is kept and written again as it is."""
+    if not isinstance(value, dict):
+        raise FormatError(f"{type(value).__name__} where names and values were expected")
+    check_depth(value)
+    return value
 
 
 def finite(value: Any) -> float:

@@ -350,7 +350,7 @@ def _job_from(folder: Path, content: Mapping[str, Any]) -> Job:
             number=int(row["number"]),
             label=str(row["label"]),
             reads=None if row["reads"] is None else int(row["reads"]),
-            parameters=dict(row["parameters"]),
+            parameters=files.as_record(row["parameters"]),
         )
         for row in rows
     )
@@ -362,7 +362,7 @@ def _job_from(folder: Path, content: Mapping[str, Any]) -> Job:
     texts = ["id", "label", "created", "solver_type", "endpoint", "account", "repair", "source"]
     texts += ["profile", "region"]
     known: dict[str, Any] = {name: str(content[name]) for name in texts}
-    known |= {name: dict(content[name]) for name in ("solver", "digests", "cost")}
+    known |= {name: files.as_record(content[name]) for name in ("solver", "digests", "cost")}
     return Job(
         folder=folder,
         parts=parts,

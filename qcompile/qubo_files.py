@@ -22,6 +22,7 @@ from qcompile.artifacts import Ancillas, Floats, Pubo, Qubo, Seal, frozen
 from qcompile.errors import FormatError, InputError
 from qcompile.files import (
     FORMAT_VERSION,
+    as_record,
     check_depth,
     check_finite,
     encoding_from_dict,
@@ -347,7 +348,7 @@ def _assemble(
         loss=None if record is None else loss_from_dict(record),
         l0=finite(known["l0"]),
         preparation=preparation_from_dict(known["preparation"]),
-        source=dict(known["source"]),
+        source=as_record(known["source"]),
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from qcompile import memory
 from qcompile.artifacts import Floats, Pubo, Qubo, frozen
 from qcompile.errors import FormatError, InputError
-from qcompile.files import explained, read_json, write_atomically
+from qcompile.files import as_record, explained, read_json, write_atomically
 from qcompile.interchange import labels_of, vartype_of
 
 __all__ = [
@@ -212,7 +212,7 @@ def sampleset_of(content: dict[str, Any]) -> Any:
 def _check_arrays(content: Mapping[str, Any], rows: int) -> None:
     """Insist on plain numbers before dimod makes arrays: a type may claim any size for an item."""
     sample = content["sample_data"]
-    found = [*_arrays_in(content["info"]), *content["vectors"].values(), sample]
+    found = [*_arrays_in(as_record(content["info"])), *content["vectors"].values(), sample]
     types = [array["data_type"] for array in found] + [content.get("sample_type", "int8")]
     if not all(isinstance(kind, str) and _PLAIN_TYPE.fullmatch(kind) for kind in types):
         raise FormatError("expected arrays of plain numbers")

@@ -6,6 +6,7 @@ import argparse
 import json
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,25 +15,78 @@ from qcompile.cli import _parser, main
 from qcompile.cli_common import Parser
 from qcompile.cli_completion import SHELLS, script_for
 
-BASH = shutil.which("bash")
-# The words as readline would split them (also at = and :), then what was answered, a line each.
-ASK = """
+# Each is given the script and the words, and answers with what the shell offers, a line each.
+# For bash the words come as readline splits them (also at =).
+ASK = {
+    "bash": """
 source "$1"; shift
 COMP_WORDS=("$@"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMPREPLY=()
 $(complete -p qcompile | sed 's/.*-F \\([^ ]*\\).*/\\1/') 2>/dev/null
 printf '%s\\n' "${COMPREPLY[@]}"
-"""
+""",
+    "fish": """
+source $argv[1]
+complete -C "$argv[2..-1]" | string replace -r '\\t.*' ''
+true # replacing nothing is no failure
+""",
+    # zsh completes only on a terminal: a shell on one of its own is asked, and tells what the
+    # script hands to compadd
+    "zsh": """
+zmodload zsh/zpty
+zpty inner zsh -f -i
+zpty -w inner "PROMPT=; autoload -Uz compinit; compinit -D -u; source ${(q)1}"
+zpty -w inner 'compadd() {
+    if [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\\ * ]]; then builtin compadd "$@"; return; fi
+    local -a offered; builtin compadd -A offered "$@"
+    (( ${#offered} )) && print -rl -- "<"${^offered}">"
+    builtin compadd "$@"
+}'
+zpty -w inner 'ask() { zle list-choices; print -r -- "ENDS" }; zle -N ask; bindkey "^Y" ask'
+zpty -w inner 'print REA""DY'
+while zpty -r inner line; do [[ $line == *READY* ]] && break; done
+zpty -w -n inner "${*[2,-1]}"$'\\x19'
+while zpty -r inner line; do all+=$line; [[ $all == *ENDS* ]] && break; done
+print -r -- "$all" | tr -d '\\r' | sed -n 's/^.*<\\(.*\\)>$/\\1/p'
+""",
+}
+FRESH = {"bash": ["--norc"], "zsh": ["-f"], "fish": ["-N"]}
 
 
-@pytest.fixture(scope="module")
-def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if BASH is None:
-        pytest.skip("there is no bash here")
-    path = tmp_path_factory.mktemp("script") / "completion.bash"
+@dataclass(frozen=True)
+class Shell:
+    """A shell that has read its script."""
+
+    name: str
+    program: str
+    script: Path
+
+    def ask(self, *words: str) -> list[str]:
+        """What is offered for the last of these words, sorted."""
+        command = [self.program, *FRESH[self.name], "-c", ASK[self.name]]
+        command += ["ask"] * (self.name != "fish")  # the name of the script, $0
+        found = subprocess.run(
+            [*command, str(self.script), "qcompile", *words],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        assert found.stderr == ""
+        return sorted(
+            {line.replace("\\ ", " ").rstrip("/") for line in found.stdout.splitlines()} - {""}
+        )
+
+
+@pytest.fixture(scope="module", params=list(SHELLS))
+def shell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    program = shutil.which(request.param)
+    if program is None:
+        pytest.skip(f"there is no {request.param} here")
+    path = tmp_path_factory.mktemp("script") / f"completion.{request.param}"
     parser = _parser()
     assert isinstance(parser, Parser)
-    path.write_text(script_for("bash", parser))
-    return path
+    path.write_text(script_for(request.param, parser))
+    return Shell(request.param, program, path)
 
 
 @pytest.fixture
@@ -44,87 +98,86 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ask(script: Path, *words: str) -> list[str]:
-    assert BASH is not None
-    found = subprocess.run(
-        [BASH, "--norc", "-c", ASK, "bash", str(script), "qcompile", *words],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert found.stderr == ""
-    return found.stdout.split("\n")[:-1] if found.stdout.strip() else []
-
-
 def commands() -> dict[str, argparse.ArgumentParser]:
     """Read the commands from the parser without the code under test."""
     (action,) = (a for a in _parser()._actions if isinstance(a, argparse._SubParsersAction))
     return dict(action.choices)
 
 
-def test_commands_are_completed(script: Path, here: Path) -> None:
-    assert ask(script, "") == list(commands())
-    assert ask(script, "comp") == ["compile", "completion"]
-    assert ask(script, "--v") == ["--version"]
-    assert ask(script, "nonsense", "") == []
+def test_commands_are_completed(shell: Shell, here: Path) -> None:
+    assert shell.ask("") == sorted(commands())
+    assert shell.ask("comp") == ["compile", "completion"]
+    assert shell.ask("--v") == ["--version"]
+    assert shell.ask("nonsense", "") == []
 
 
 @pytest.mark.parametrize("name", list(commands()))
-def test_all_options_of_each_command_are_completed(script: Path, here: Path, name: str) -> None:
+def test_all_options_of_each_command_are_completed(shell: Shell, here: Path, name: str) -> None:
     known = {
         option
         for action in commands()[name]._actions
         for option in action.option_strings
         if option.startswith("--")
     }
-    assert set(ask(script, name, "--")) == known
+    assert {option.rstrip("=") for option in shell.ask(name, "--")} == known
 
 
-def test_choices_of_every_option_are_completed(script: Path, here: Path) -> None:
+def test_choices_of_every_option_are_completed(shell: Shell, here: Path) -> None:
     seen = 0
     for name, command in commands().items():
         for action in command._actions:
             if action.choices is not None and action.option_strings:
                 words = [str(choice) for choice in action.choices]
-                assert ask(script, name, action.option_strings[-1], "") == words
+                assert shell.ask(name, action.option_strings[-1], "") == sorted(words)
                 seen += 1
     assert seen > 10
-    assert ask(script, "completion", "") == ["bash", "zsh", "fish"]
+    assert shell.ask("completion", "") == ["bash", "fish", "zsh"]
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
         (["compile", "--scale", "st"], ["standard"]),
-        (["compile", "--scale", "=", "m"], ["max-abs"]),
-        (["compile", "--scale", "="], ["none", "standard", "max-abs", "unit-norm"]),
         (["compile", "my"], ["my data.svm"]),
         (["compile", "syn"], ["synthetic"]),
         (["compile", "x", "--emit", "qubo.j"], ["qubo.json"]),
-        (["compile", "x", "--emit", "qubo", "=", "qub"], ["qubo.json"]),
         (["solve", "q"], ["qubo.json"]),
         (["solve", "syn"], []),
         (["compile", "x", "--bits", ""], []),
         (["compile", "x", "--dask", "--em"], ["--emit"]),
+        (["report", "train", "--ord"], []),  # a folder with the name of a command
         (["embed", "qubo.json", "--machine", "pega"], ["pegasus4"]),
         (["machines", "zephyr1"], ["zephyr15"]),
         (["jobs", "--jobs", "f"], ["folder"]),
     ],
 )
 def test_values_are_completed_by_what_they_are(
-    script: Path, here: Path, words: list[str], expected: list[str]
+    shell: Shell, here: Path, words: list[str], expected: list[str]
 ) -> None:
-    assert ask(script, *words) == expected
+    assert shell.ask(*words) == expected
+
+
+def test_values_after_an_equal_sign_are_completed(shell: Shell, here: Path) -> None:
+    scalings = ["max-abs", "none", "standard", "unit-norm"]
+    if shell.name == "bash":
+        assert shell.ask("compile", "--scale", "=") == scalings
+        assert shell.ask("compile", "--scale", "=", "m") == ["max-abs"]
+        assert shell.ask("compile", "x", "--emit", "qubo", "=", "qub") == ["qubo.json"]
+    else:
+        found = shell.ask("compile", "--scale=")
+        assert [name.removeprefix("--scale=") for name in found] == scalings
+        (found_one,) = shell.ask("compile", "--scale=m")
+        assert found_one.removeprefix("--scale=") == "max-abs"
 
 
 def test_jobs_are_completed(
-    script: Path, here: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    shell: Shell, here: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "jobs" / "20260131-101500-1a2b3c4d").mkdir(parents=True)
     monkeypatch.setenv("QCOMPILE_JOBS", str(tmp_path / "jobs"))
-    assert ask(script, "resume", "2026") == ["20260131-101500-1a2b3c4d"]
+    assert shell.ask("resume", "2026") == ["20260131-101500-1a2b3c4d"]
     monkeypatch.setenv("QCOMPILE_JOBS", str(tmp_path / "none"))
-    assert ask(script, "resume", "2026") == []
+    assert shell.ask("resume", "2026") == []
 
 
 @pytest.mark.parametrize("shell", list(SHELLS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import random
 import threading
@@ -201,19 +202,52 @@ def test_texts_are_no_way_to_write_numbers_that_are_none(value: str, tmp_path: P
             files.load_pubo(changed("pubo json", change, tmp_path / "pubo.json"))
 
 
-@pytest.mark.parametrize("depth", [2, 60, 240])
-def test_deep_records_are_refused_before_they_are_marked(depth: int, tmp_path: Path) -> None:
-    """The mark of a record is taken of its text, and orjson overruns its memory writing it."""
+RECORDS = [
+    ("moments npz", ["source"]),
+    ("pubo json", ["source"]),
+    ("pubo npz", ["source"]),
+    ("qubo json", ["info", "qcompile", "source"]),
+    ("qubo npz", ["source"]),
+    ("model json", ["source"]),
+    ("embedding json", ["options"]),
+    ("samples json", ["info"]),
+    ("job json", ["solver"]),
+    ("job json", ["cost"]),
+    ("job json", ["parts", 0, "parameters"]),
+]
 
-    def change(content: Any) -> None:
-        content["info"]["qcompile"]["source"]["x"] = fuzz_cases._nested(depth)
 
-    path = changed("qubo json", change, tmp_path / "qubo.json")
-    if depth == 2:
-        assert not READERS["qubo json"].read(path)[0].seal.record_intact  # type: ignore[index]
+@pytest.mark.parametrize("value", [2, 60, 240, None, 5])
+@pytest.mark.parametrize(("name", "place"), RECORDS)
+def test_records_that_are_kept_as_they_are_must_be_records_and_not_deep(
+    name: str, place: list[str | int], value: int | None, tmp_path: Path
+) -> None:
+    """What is kept is written again later, and orjson overruns its memory writing deep values."""
+    reader = READERS[name]
+
+    def change(content: Any) -> Any:
+        record: Any = content
+        for key in place[:-1]:
+            record = record[key]
+        if value is None or value == 5:
+            record[place[-1]] = value
+        else:
+            record[place[-1]]["x"] = fuzz_cases._nested(value)
+        return content
+
+    path = tmp_path / reader.file
+    if reader.kind == "json":
+        path.write_bytes(orjson.dumps(change(orjson.loads(reader.seeds[0]))))
+    else:
+        with np.load(io.BytesIO(reader.seeds[0])) as seed:
+            arrays = dict(seed)
+        text = orjson.dumps(change(orjson.loads(arrays["header"].tobytes())))
+        np.savez(path, **{**arrays, "header": np.frombuffer(text, dtype=np.uint8)})
+    if value == 2:
+        reader.read(path)
         return
-    with pytest.raises(FormatError, match="nested more than"):
-        READERS["qubo json"].read(path)
+    with pytest.raises(FormatError, match=r"nested more than|names and values"):
+        reader.read(path)
 
 
 def test_a_scale_of_zero_is_refused(tmp_path: Path) -> None:
