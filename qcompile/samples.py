@@ -72,15 +72,18 @@ class Samples:
     def lowest(self, count: int) -> Samples:
         """Give the lowest distinct samples, in order of energy and then of bits.
 
-        How often a sample occurred adds up; the rest is that of its first occurrence.
+        How often a sample occurred adds up, its share of broken chains is the mean over all its
+        occurrences, the rest is that of the first.
         """
         if not len(self):
             return self
         distinct, first, inverse = np.unique(
             self.bits, axis=0, return_index=True, return_inverse=True
         )
+        group = inverse.reshape(-1)
         times = np.zeros(len(distinct), dtype=np.int64)
-        np.add.at(times, inverse.reshape(-1), self.occurrences)
+        np.add.at(times, group, self.occurrences)
+        breaks = np.bincount(group, self.chain_breaks * self.occurrences, len(distinct)) / times
         order = np.argsort(self.energies[first], kind="stable")[:count]
         chosen = first[order]
         return Samples(
@@ -88,7 +91,7 @@ class Samples:
             energies=frozen(self.energies[chosen]),
             violations=frozen(self.violations[chosen], np.int64),
             occurrences=frozen(times[order], np.int64),
-            chain_breaks=frozen(self.chain_breaks[chosen]),
+            chain_breaks=frozen(breaks[order]),
             row=frozen(self.row[chosen], np.int64),
             info=self.info,
         )

@@ -146,6 +146,27 @@ def test_restarts_survive_a_death_too(client: Any) -> None:
     assert victim not in client.run(os.getpid).values()
 
 
+def test_ctrl_c_keeps_the_best_of_what_the_workers_made(
+    client: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    pubo = compile("synthetic:examples=200", bits=3).pubo
+    first: list[int] = []
+
+    def interrupt(done: int, whole: int | None) -> None:
+        first.append(done)
+        raise KeyboardInterrupt
+
+    found = solve(pubo, reads=640, sweeps=50, seed=3, client=client, progress=interrupt)
+    assert "keeping the best states so far" in caplog.text
+    (reads,) = first
+    assert 0 < reads < 640
+    every = solve(pubo, reads=640, keep=640, sweeps=50, seed=3)
+    known = {tuple(bits): energy for bits, energy in zip(every.bits, every.energies, strict=True)}
+    assert 0 < len(found) < len(every)
+    for bits, energy in zip(found.bits, found.energies, strict=True):
+        assert known[tuple(bits)] == energy
+
+
 def test_restarts_are_those_made_here(client: Any) -> None:
     """In bits, in weights and over margins, whatever the number of reads."""
     for bits, reads in ((1, 10), (3, 65), (3, 1)):

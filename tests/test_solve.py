@@ -343,9 +343,14 @@ def test_the_lowest_count_what_is_equal() -> None:
     pubo = polynomial(4, 2)
     rows = np.array([[0, 0, 0, 1], [1, 0, 0, 0], [0, 0, 0, 1]], dtype=np.int8)
     energies = pubo.energies(rows)
-    one = Samples(rows, energies, np.zeros(3, int), np.array([1, 2, 3]), np.zeros(3), np.arange(3))
+    broken = np.array([0.2, 0.5, 0.0])
+    one = Samples(rows, energies, np.zeros(3, int), np.array([1, 2, 3]), broken, np.arange(3))
     low = one.lowest(10)
-    assert sorted(low.occurrences.tolist()) == [2, 4]
+    times = {tuple(bits): count for bits, count in zip(low.bits, low.occurrences, strict=True)}
+    assert times == {(0, 0, 0, 1): 4, (1, 0, 0, 0): 2}
+    breaks = {tuple(bits): share for bits, share in zip(low.bits, low.chain_breaks, strict=True)}
+    assert breaks == {(0, 0, 0, 1): 0.05, (1, 0, 0, 0): 0.5}
+    assert low.chain_break_fraction == pytest.approx(one.chain_break_fraction)
     assert (np.diff(low.energies) >= 0).all()
     assert one.lowest(1).energies.tolist() == [energies.min()]
 
