@@ -95,7 +95,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 done, 1 a check failed, 2 bad input, 3 Leap or a job there (the message says how to go on),
     130 interrupted.
     """
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    if not (sys.argv[1:] if arguments is None else arguments):
+        parser.print_help(sys.stderr)
+        return BAD_INPUT
+    options = parser.parse_args(arguments)
     logging.basicConfig(format="qcompile: %(message)s", force=True)
     logging.getLogger("qcompile").setLevel(_log_level(options))
     code = 0

@@ -7,7 +7,7 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from typing import Any, NoReturn
@@ -55,9 +55,19 @@ class Parser(argparse.ArgumentParser):
 
     examples: tuple[str, ...] = ()
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Let the command itself refuse what it does not know: its help is the one to see."""
+        options, strange = self.parse_known_args(args, namespace)
+        if strange:
+            known = self.commands()
+            command = known.get(getattr(options, "command", ""), self)
+            hint = _option_meant(strange[0].partition("=")[0], command, known)
+            command.error(f"unrecognized arguments: {' '.join(strange)}{hint}")
+        return options
+
     def error(self, message: str) -> NoReturn:
         """Say it in one line, with what may have been meant, and where help is."""
-        meant = _meant(message, self)
+        meant = _command_meant(message, self)
         self.exit(BAD_INPUT, f"qcompile: error: {message}{meant} (see {self.prog} --help)\n")
 
     def commands(self) -> dict[str, Parser]:
@@ -68,18 +78,24 @@ class Parser(argparse.ArgumentParser):
         return {}
 
 
-def _meant(message: str, parser: Parser) -> str:
-    """Guess the command or the option behind one that is misspelt."""
+def _command_meant(message: str, parser: Parser) -> str:
+    """Guess the command behind one that is misspelt."""
+    found = re.match(r"argument COMMAND: invalid choice: '([^']*)'", message)
+    return _nearest(found.group(1), parser.commands()) if found else ""
+
+
+def _option_meant(name: str, command: Parser, others: Mapping[str, Parser]) -> str:
+    """Guess the option behind one that the command does not have, or say who has it."""
+    owners = [other for other, parser in others.items() if name in parser._option_string_actions]
+    if owners:
+        return f"; it is an option of {', '.join(owners)}"
+    return _nearest(name, command._option_string_actions) if name.startswith("--") else ""
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
-    command = re.match(r"argument COMMAND: invalid choice: '([^']*)'", message)
-    option = re.match(r"unrecognized arguments: (--[^\s=]+)", message)
-    known = list(parser.commands())
-    if option is not None:
-        every = [parser, *parser.commands().values()]
-        known = sorted({name for one in every for name in one._option_string_actions})
-    found = command or option
-    near = get_close_matches(found.group(1), known, n=1) if found else []
+    near = get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 

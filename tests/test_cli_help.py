@@ -322,7 +322,10 @@ def test_the_peak_is_that_of_the_pass(caplog: pytest.LogCaptureFixture) -> None:
         ("resume 1999", "see `qcompile jobs`"),
         ("embed qubo.json --machine advantag", "see qcompile machines"),
         ("slove qubo.json", "did you mean solve?"),
-        ("compile data.svm --bitz 3", "did you mean --bits?"),
+        ("compile data.svm --bitz 3", "did you mean --bits? (see qcompile compile --help)"),
+        ("compile data.svm --bitz=3", "did you mean --bits?"),
+        ("jobs --solver x", "it is an option of solve"),
+        ("compile data.svm more.svm", "more.svm (see qcompile compile --help)"),
         ("estimate", "give --features N"),
         ("data", "qcompile data --list"),
     ],
@@ -339,6 +342,12 @@ def test_errors_suggest_the_next_command(
     assert code == 2
     assert words in found.err
     assert found.err.count("\n") == 1 and found.out == ""
+
+
+def test_no_command_at_all_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    found = capsys.readouterr()
+    assert found.out == "" and "Stages, in order" in found.err
 
 
 def test_files_with_strange_names_are_quoted_in_suggestions(
