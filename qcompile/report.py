@@ -607,8 +607,10 @@ def _energies(run: Run) -> Energies | None:
 
 
 def _energy_edges(low: float, high: float) -> Floats:
-    least = 1e-9 * max(abs(low), abs(high))
-    room = max((high - low) / (_BINS - 1) / 2, least) or 1e-3
+    room = (high - low) / (_BINS - 1) / 2
+    size = max(abs(low), abs(high))
+    if room <= 1e-9 * size:  # all the same but for rounding: one bar in the middle
+        room = 0.02 * size or 1e-3
     return np.linspace(low - room, high + room, _BINS + 1)
 
 

@@ -114,7 +114,11 @@ summary{cursor:pointer;color:var(--soft)}
 --grid:#ddd;--a:#2563a8;--b:#c2571a;--good:#2a7d4f;--bad:#b92c2c;--pale:#cfdcea;--wash:#f2f5f8;--free:#b4bdc9;
 --h0:#2f74b5;--h1:#d0652a;--h2:#3a8f56;--h3:#b3388a;--h4:#8a6d1f;--h5:#6a55c2;--h6:#17888c;
 --h7:#c23b3b;--h8:#5f7a1f;--h9:#8d4a2b}
-html{font-size:12px}svg text{font-size:12px}.row{grid-template-columns:repeat(3,1fr)}
+html{font-size:12px}svg text{font-size:12px}
+/* cards fill the columns of a page and may go on in the next one, but no figure is torn */
+.wide-card{column-span:none;margin-top:0}.row{grid-template-columns:1fr}
+.card{break-inside:auto;box-decoration-break:clone;-webkit-box-decoration-break:clone}
+.figure,tr,svg,.lead,#pipeline,#weights,#confusion,#risks,#budget{break-inside:avoid}h2,h3,.lead:not(:last-child){break-after:avoid}.key{break-before:avoid}
 body{font-size:9pt;-webkit-print-color-adjust:exact;print-color-adjust:exact}main{padding:0}
 h1{font-size:15pt}.card,.facts div{padding:8px 10px}.cards{column-gap:10px}.card{margin-bottom:10px}
 details{display:none}}
@@ -189,6 +193,11 @@ def _section(name: str, content: Iterable[Markup]) -> Markup:
 def _card(name: str, title: str, content: Iterable[Markup]) -> Markup:
     kind = "card wide-card" if name == "chip" else "card"
     return tag("section", tag("h2", title), *content, class_=kind, id=name)
+
+
+def _figure(name: str, *content: Markup) -> Markup:
+    """Give a picture with its name and what belongs to it."""
+    return tag("div", tag("h3", name), *content, class_="figure")
 
 
 def _lead(*text: object) -> Markup:
@@ -363,8 +372,7 @@ def _ancillas(found: AncillaNumbers) -> Iterable[Markup]:
         "ancilla costs at least."
     )
     about = dict(found.about)
-    yield tag("h3", "Terms through an ancilla")
-    yield svg.histogram(
+    terms = svg.histogram(
         found.terms.edges,
         [(found.terms.counts[0], "a")],
         title="Terms through an ancilla",
@@ -372,11 +380,10 @@ def _ancillas(found: AncillaNumbers) -> Iterable[Markup]:
         axis="terms that pass through it",
         whole=True,
     )
-    yield _bins(found.terms, ("ancillas",))
+    yield _figure("Terms through an ancilla", terms, _bins(found.terms, ("ancillas",)))
     if found.strengths is not None:
-        yield tag("h3", "Penalties")
         on, off = found.strengths.counts
-        yield svg.histogram(
+        penalties = svg.histogram(
             found.strengths.edges,
             [(on, "a"), (off, "b")],
             title="Penalties of the ancillas",
@@ -384,8 +391,9 @@ def _ancillas(found: AncillaNumbers) -> Iterable[Markup]:
             axis="penalty" + (", logarithmic" if found.strengths.log else ""),
             log=found.strengths.log,
         )
-        yield _key(("a", "ancilla 0, factors 1"), ("b", "ancilla 1, a factor 0"))
-        yield _bins(found.strengths, ("ancilla 0", "ancilla 1"))
+        key = _key(("a", "ancilla 0, factors 1"), ("b", "ancilla 1, a factor 0"))
+        bins = _bins(found.strengths, ("ancilla 0", "ancilla 1"))
+        yield _figure("Penalties", penalties, key, bins)
     yield _table(found.about)
 
 
@@ -399,7 +407,7 @@ def _chip(chip: Chip) -> Iterable[Markup]:
     dot = 0.42 * svg.WIDTH * chip.spacing
     says = f"Longest chain {chip.longest}, mean {chip.mean:.2f}."
     whole = svg.chip(chip.free, chip.chains, title=f"Chains on {name}", says=says, dot=dot)
-    pictures = [tag("div", tag("h3", "The chip"), whole)]
+    pictures = [_figure("The chip", whole)]
     if chip.closer is not None:
         free, chains = _cut(chip, chip.closer)
         closer = svg.chip(
@@ -409,7 +417,7 @@ def _chip(chip: Chip) -> Iterable[Markup]:
             says="The part of the chip that is used.",
             dot=min(dot / chip.closer[2], 7.0),
         )
-        pictures.append(tag("div", tag("h3", "Closer"), closer))
+        pictures.append(_figure("Closer", closer))
     lengths = svg.histogram(
         chip.lengths.edges,
         [(chip.lengths.counts[0], "a")],
@@ -420,7 +428,7 @@ def _chip(chip: Chip) -> Iterable[Markup]:
     )
     numbers = _table([("longest chain", f"{chip.longest:,}"), ("mean", f"{chip.mean:.2f}")])
     bins = _bins(chip.lengths, ("chains",))
-    pictures.append(tag("div", tag("h3", "Chain lengths"), lengths, numbers, bins))
+    pictures.append(_figure("Chain lengths", lengths, numbers, bins))
     yield tag("div", *pictures, class_="row")
 
 
@@ -462,7 +470,10 @@ def _energies(found: Energies) -> Iterable[Markup]:
     if found.chained:
         yield _key(("a", "all chains whole"), ("b", "a chain broken"))
         if found.distinct < found.reads:  # that is all that samples tell
-            yield _lead("Of a state that was read often, the chains of its first read are told.")
+            yield _lead(
+                "A state that was read often counts as broken if chains broke in any of its reads; "
+                "its share of broken chains is the mean of them."
+            )
     ground = found.ground_from
     if found.ground is not None:
         ground = f"{found.ground:.6g} ({found.ground_from})"
@@ -474,22 +485,22 @@ def _energies(found: Energies) -> Iterable[Markup]:
     ]
     if found.chained:
         share = found.broken_reads / found.reads
-        rows.append(("samples with a broken chain", f"{found.broken_reads:,} ({share:.1%})"))
+        words = "samples with a broken chain" + ", at most" * (found.distinct < found.reads)
+        rows.append((words, f"{found.broken_reads:,} ({share:.1%})"))
         rows.append(("chains broken, of all", f"{found.break_fraction:.3%}"))
     else:
         rows.append(("chains", "none: not solved on a chip"))
     yield _table(rows)
     yield _bins(found.histogram, ("whole", "broken") if found.chained else ("samples", "broken"))
     if found.breaks is not None:
-        yield tag("h3", "Broken chains")
-        yield svg.histogram(
+        breaks = svg.histogram(
             found.breaks.edges,
             [(found.breaks.counts[0], "b")],
             title="Share of broken chains of a sample",
             says=f"{found.break_fraction:.3%} of all chains are broken.",
             axis="share of a sample's chains that are broken",
         )
-        yield _bins(found.breaks, ("samples",))
+        yield _figure("Broken chains", breaks, _bins(found.breaks, ("samples",)))
 
 
 def _weights(found: Weights) -> Iterable[Markup]:

@@ -25,6 +25,7 @@ __all__ = [
     "diverging",
     "histogram",
     "number",
+    "numbers",
 ]
 
 WIDTH = 360.0
@@ -105,6 +106,20 @@ def number(value: float) -> str:
     if abs(value) < 1e15 and value == int(value):
         return f"{int(value):,}"
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.3g}"
+
+
+def numbers(values: Sequence[float]) -> list[str]:
+    """Give numbers for people, with as many digits as it takes to tell them apart.
+
+    >>> numbers([0.25, 0.5]), numbers([0.11410, 0.11412])
+    (['0.25', '0.5'], ['0.1141', '0.11412'])
+    """
+    shown = [number(value) for value in values]
+    for digits in range(4, 18):
+        if len(set(shown)) == len(set(values)):
+            break
+        shown = [f"{value:.{digits}g}" for value in values]
+    return shown
 
 
 def _place(value: float) -> str:
@@ -258,7 +273,7 @@ def between(low: float, high: float, *, whole: bool) -> str:
     ('2', '2 to 4', '1 to 2')
     """
     if not whole:
-        return f"{number(low)} to {number(high)}"
+        return " to ".join(numbers([low, high]))
     first, last = math.ceil(low), math.floor(high)
     return number(first) if first == last else f"{number(first)} to {number(last)}"
 
@@ -266,16 +281,16 @@ def between(low: float, high: float, *, whole: bool) -> str:
 def _foot(across: Scale, bottom: float, axis: str, *, whole: bool = False) -> Iterable[Markup]:
     yield _line(across.start, bottom, across.stop, bottom, "axis")
     last = -math.inf
-    for value in across.ticks(9 if whole else 5):
-        if whole and (value != int(value) or value < 0):
-            continue
-        x, text = across(value), number(value) if value else "0"
+    ticks = across.ticks(9 if whole else 5)
+    ticks = [value for value in ticks if not whole or (value == int(value) and value >= 0)]
+    for value, text in zip(ticks, numbers(ticks), strict=True):
+        x = across(value)
         half = _LETTER * len(text) / 2
         if x - half < last + 4:
             continue
         last = x + half
         yield _line(x, bottom, x, bottom + 3, "axis")
-        yield _word(min(x, WIDTH - half), bottom + 14, text, kind="soft", anchor="middle")
+        yield _word(min(max(x, half), WIDTH - half), bottom + 14, text, kind="soft", anchor="middle")
     middle = (across.start + across.stop) / 2
     yield _word(middle, bottom + 28, axis, kind="soft", anchor="middle")
 
@@ -308,9 +323,9 @@ def curves(
         content.append(
             _block(x(low), bottom - tall, max(x(high) - x(low) - 0.6, 0.4), tall, "pale")
         )
-    for value in y.ticks(5):
+    for value, text in zip(y.ticks(5), numbers(y.ticks(5)), strict=True):
         content.append(_line(left, y(value), WIDTH - 8, y(value), "grid"))
-        content.append(_word(left - 5, y(value) + 4, number(value), kind="soft", anchor="end"))
+        content.append(_word(left - 5, y(value) + 4, text, kind="soft", anchor="end"))
     content += _foot(x, bottom, axis)
     for points, kind in lines:
         content.append(tag("path", d=_path(_clipped(points, *up), x, y), class_=f"curve {kind}"))
