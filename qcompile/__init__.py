@@ -44,7 +44,7 @@ from qcompile.machines import Machine, catalogue, load_machine, machine_from_sam
 from qcompile.moments import moments_of
 from qcompile.nonlinear import to_nonlinear
 from qcompile.patience import Patience
-from qcompile.pipeline import Compiled, compile
+from qcompile.pipeline import Compiled, DataOptions, LossOptions, QuboOptions, compile
 from qcompile.preflight import preflight
 from qcompile.quadratize import quadratize
 from qcompile.quality import quality
@@ -53,7 +53,7 @@ from qcompile.restore import restore
 from qcompile.samples import Samples, load_samples, save_samples
 from qcompile.solve import SOLVERS, solve
 from qcompile.submission import Submission, cancel, resume, submit
-from qcompile.train import Trained, cross_validate, train
+from qcompile.train import SolveOptions, Trained, cross_validate, train
 from qcompile.unembed import unembed
 from qcompile.verify import verify
 from qcompile.weight_range import warnings_for
@@ -63,6 +63,7 @@ __all__ = [
     "Ancillas",
     "Classifier",
     "Compiled",
+    "DataOptions",
     "Dataset",
     "Embedded",
     "Embedding",
@@ -73,6 +74,7 @@ __all__ = [
     "Job",
     "LeapError",
     "Loss",
+    "LossOptions",
     "Machine",
     "MemoryLimitError",
     "Moments",
@@ -83,7 +85,9 @@ __all__ = [
     "PuboSampler",
     "QcompileError",
     "Qubo",
+    "QuboOptions",
     "Samples",
+    "SolveOptions",
     "Submission",
     "Trained",
     "__version__",

@@ -379,18 +379,28 @@ class Loss:
 
     @cached_property
     def turn(self) -> float:
-        """Margin beyond which an odd loss turns round; infinite where it does not.
+        """Margin beyond which a loss rewards what is wrong; infinite where it does not.
 
-        Past it a *more* wrong margin costs *less*: -turn is where the loss stops rising to the
-        left. Even orders with a positive leading coefficient rise again and have no such end.
+        Past it a *more* wrong margin costs *less*: -turn is where an odd loss stops rising to the
+        left. Even orders with a positive leading coefficient rise again; that is their turn only
+        if they fall below 0 in between, as the eighth order does: no wrong answer earns anything.
         """
-        if self.order % 2 == 0 and self.coefficients[-1] > 0:
-            return math.inf
         slopes = np.polynomial.polynomial.polyder(self.coefficients)
         slopes = np.trim_zeros(slopes, "b")
         roots = np.polynomial.polynomial.polyroots(slopes) if len(slopes) > 1 else np.zeros(0)
-        real = np.abs(roots[np.abs(roots.imag) <= 1e-9 * np.abs(roots)].real)
-        return float(real.min()) if len(real) else math.inf
+        real = roots[np.abs(roots.imag) <= 1e-9 * np.abs(roots)].real
+        if self.order % 2 == 0 and self.coefficients[-1] > 0:
+            return self._turn_before_a_reward(real)
+        return float(np.abs(real).min()) if len(real) else math.inf
+
+    def _turn_before_a_reward(self, level: Floats) -> float:
+        """Give the last rise before a wrong margin costs less than nothing; `level` has slope 0."""
+        wrong = np.sort(level[level < 0])[::-1]
+        rewarded = np.flatnonzero(self(wrong) < min(0.0, self.coefficients[0]))
+        if not len(rewarded):
+            return math.inf
+        first = int(rewarded[0])
+        return float(-wrong[first - 1]) if first else 0.0
 
 
 @dataclass(frozen=True)

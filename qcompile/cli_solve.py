@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,9 @@ __all__ = ["REPAIRS", "add_commands", "load_problem", "prepared"]
 
 _SOLVERS = ("exact", "anneal", "neal", "tabu", "steepest", "mock")
 REPAIRS = ("majority", "energy", "discard")
+
+# Rows for training, validation and test.
+Parts: TypeAlias = tuple[Dataset, Dataset | None, Dataset | None]
 
 _log = logging.getLogger("qcompile")
 
@@ -323,15 +326,17 @@ def _run_train(options: argparse.Namespace) -> None:
     )
     loss, bits = grouped(LossOptions, options), options.bits
     with bar("reading") as progress:
-        data, validation, test = _parts(options, progress)
+        raw, how = _raw_parts(options, progress)
+    data, validation, test = _prepared_alike(raw, how)
     table: list[dict[str, Any]] = []
     with client_of(options) as client:
         if options.cv is not None:
             grid = _grid(options.grid) or {"bits": [bits]}
             with bar("cross-validate") as progress, passing("cross-validate"):
                 table = cross_validate(
-                    data, grid, count=options.cv, bits=bits, l0=options.l0, loss=loss,
+                    raw[0], grid, count=options.cv, bits=bits, l0=options.l0, loss=loss,
                     options=solver, seed=options.seed, progress=progress, client=client,
+                    preparation=how,
                 )  # fmt: skip
             bits, loss = _chosen(table[0], bits, loss)
         with bar(options.solver) as progress:
@@ -359,6 +364,7 @@ def _run_train(options: argparse.Namespace) -> None:
             "stages": list(found.stages),
             "where accuracy is lost": list(found.risks),
             "errors": dict(found.errors),
+            "baseline error": found.baseline,
             "cross-validation": table,
         }
         show(summary, options, written=written)
@@ -382,39 +388,35 @@ def _in_words(found: Trained, table: list[dict[str, Any]]) -> dict[str, Any]:
         )
     for part, error in found.errors.items():
         shown[f"{part} error"] = f"{error:.4f}"
+    shown["baseline error"] = f"{found.baseline:.4f}, of always giving the commoner label"
     return shown
 
 
-def _parts(
-    options: argparse.Namespace, progress: Any
-) -> tuple[Dataset, Dataset | None, Dataset | None]:
+def _raw_parts(options: argparse.Namespace, progress: Any) -> tuple[Parts, dict[str, Any]]:
     """Read the data and set parts aside before anything is learnt from them.
 
-    Scaling and the choice of features follow from the training part alone.
+    Gives the parts as they were read, and how to prepare them.
     """
     from dataclasses import replace
 
-    from qcompile.data import prepare, split
     from qcompile.pipeline import DataOptions, load_data
+    from qcompile.train import set_aside
 
     wanted = grouped(DataOptions, options)
-    shares = (options.validation, options.test)
-    if not (all(share >= 0 for share in shares) and sum(shares) < 1):
-        raise InputError(
-            f"shares {shares[0]:g} for validation and {shares[1]:g} for test; expected shares "
-            "that leave rows for training"
-        )
-    if not any(shares):
-        return load_data(options.data, wanted, progress=progress), None, None
     plain = replace(wanted, scale="none", features=None, bias=False)
+    how = {"scale": wanted.scale, "features": wanted.features, "bias": wanted.bias}
     raw = load_data(options.data, plain, progress=progress)
-    asked = [share for share in shares if share > 0]
-    rows, *rest = split(raw, (1 - sum(shares), *asked), seed=options.seed)
-    data = prepare(rows, scale=wanted.scale, features=wanted.features, bias=wanted.bias)
-    made = data.preparation
-    aside = [replace(part, x=made.apply(part.x), preparation=made) for part in rest]
-    validation = aside.pop(0) if shares[0] > 0 else None
-    return data, validation, aside.pop(0) if shares[1] > 0 else None
+    return set_aside(raw, options.validation, options.test, seed=options.seed), how
+
+
+def _prepared_alike(raw: Parts, how: dict[str, Any]) -> Parts:
+    """Prepare the rows for training, and the others like them."""
+    from qcompile.data import prepare
+
+    rows, validation, test = raw
+    data = prepare(rows, **how)
+    like = [None if part is None else prepare(part, like=data) for part in (validation, test)]
+    return data, like[0], like[1]
 
 
 def _grid(entries: list[str]) -> dict[str, list[Any]]:

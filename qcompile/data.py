@@ -313,14 +313,28 @@ def canonical(x: Any) -> Matrix:
 
 
 def prepare(
-    data: Dataset, *, scale: str = "none", features: int | None = None, bias: bool = False
+    data: Dataset,
+    *,
+    scale: str = "none",
+    features: int | None = None,
+    bias: bool = False,
+    like: Dataset | None = None,
 ) -> Dataset:
     """Choose the most useful features, scale them, and append a column of ones.
 
     `features` keeps that many columns, the ones most correlated with the label. `scale` is "none",
     "standard" (mean 0, deviation 1), "max-abs" (keeps zeros, so sparse data stay sparse) or
     "unit-norm" (each row). What was done is kept in ``preparation`` and can be applied to raw rows.
+
+    Features are chosen and scaled by the rows given here, so set rows for tests aside before, and
+    prepare them `like` the others:
+
+    >>> rows, held = split(read("breast-cancer"), (0.7, 0.3), seed=1)
+    >>> rows = prepare(rows, scale="standard", features=5)
+    >>> held = prepare(held, like=rows)
     """
+    if like is not None:
+        return _prepared_like(data, like, own=scale != "none" or features is not None or bias)
     if scale not in SCALINGS:
         raise InputError(f"scaling {scale!r}; expected one of {', '.join(SCALINGS)}")
     if not data.preparation.is_identity:
@@ -333,6 +347,20 @@ def prepare(
             data.preparation, scale=scale, features=features, bias=bias
         )
     return replace(data, x=preparation.apply(data.x), preparation=preparation)
+
+
+def _prepared_like(data: Dataset, like: Dataset, *, own: bool) -> Dataset:
+    made, raw = like.preparation, data.preparation
+    if own:
+        raise InputError("prepare like other data, or by scale, features and bias; not both")
+    if not raw.is_identity:
+        raise InputError("these data are prepared already; prepare raw data once")
+    if (raw.positive, raw.negative) != (made.positive, made.negative):
+        raise InputError(
+            f"labels {raw.positive:g} and {raw.negative:g}; expected {made.positive:g} and "
+            f"{made.negative:g}, as in the other data"
+        )
+    return replace(data, x=made.apply(data.x), preparation=made)
 
 
 def add_noise(data: Dataset, share: float, *, seed: int = 0) -> Dataset:

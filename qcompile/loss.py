@@ -87,6 +87,12 @@ def fit_loss(
             values = risk_coefficients(moments, order, std, notes)
         elif kind == "loss":
             values = loss_coefficients(order, std * moments.rms_norm)
+        if kind != "custom" and values[1] >= 0:
+            notes.append(
+                f"the fitted loss rises at margin 0 (a_1 = {values[1]:.3g}): right answers cost "
+                "more than wrong ones. Features of very different sizes do this; "
+                "try --scale standard"
+            )
     draft = Loss(values, kind, std, 1.0, penalty, omega, tuple(notes))
     return choose_range(moments, draft, range_)
 

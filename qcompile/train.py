@@ -17,7 +17,7 @@ import numpy as np
 from qcompile.anneal import anneal_examples
 from qcompile.artifacts import Dataset, Encoding, Floats, Loss, Moments, Pubo, Qubo, frozen
 from qcompile.classifier import Classifier, decode, wrong_answers
-from qcompile.data import folds, split
+from qcompile.data import folds, prepare, split
 from qcompile.discretize import discretize, most_terms
 from qcompile.errors import InputError
 from qcompile.moments import moments_of
@@ -26,15 +26,23 @@ from qcompile.pipeline import LossOptions, fit_loss_with, needs_fit
 from qcompile.quadratize import quadratize
 from qcompile.samples import Samples, samples_of
 from qcompile.solve import solve
-from qcompile.weight_range import Cubic, warnings_for
+from qcompile.weight_range import Cubic, rewarded, warnings_for
 
-__all__ = ["GRID_NAMES", "SolveOptions", "Trained", "cross_validate", "risks", "train"]
+__all__ = ["GRID_NAMES", "SolveOptions", "Trained", "cross_validate", "risks", "set_aside", "train"]
+
+Progress = Callable[[int, int | None], None]
 
 GRID_NAMES = ("order", "bits", "omega", "l2", "range_")
 _CONTINUOUS_FEATURES = 400
 _BITS = 4
-# A read over the examples takes longer and starts better: so many times fewer are made.
-_READS_PER_EXAMPLE_READ = 5
+# Entries of the data that all restarts over the margins may visit together (some two seconds),
+# as long as that leaves this many sweeps and at least a fifth of the restarts asked for.
+_WORK = 5e8
+_SWEEPS = (200, 1000)
+_FEWEST = 5
+# Rounds of looking around the best continuous weights near the lowest state.
+_ROUNDS, _ROUND_READS = 3, 4
+_NARROWINGS = 5
 
 
 @dataclass(frozen=True)
@@ -51,7 +59,10 @@ class SolveOptions:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A classifier and how it came about: stages with times and sizes, risks along the way."""
+    """A classifier and how it came about: stages with times and sizes, risks along the way.
+
+    `baseline` is the error on the training rows of always giving the commoner label.
+    """
 
     classifier: Classifier
     loss: Loss
@@ -60,6 +71,7 @@ class Trained:
     stages: tuple[Mapping[str, Any], ...]
     risks: tuple[Mapping[str, Any], ...]
     errors: Mapping[str, float]
+    baseline: float
     notes: tuple[str, ...] = ()
 
 
@@ -72,24 +84,28 @@ def train(
     options: SolveOptions | None = None,
     validation: Dataset | float = 0.0,
     test: Dataset | float = 0.0,
+    preparation: Mapping[str, Any] | None = None,
     seed: int = 0,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: Progress | None = None,
     client: Any = None,
 ) -> Trained:
-    """Train a classifier on prepared data.
+    """Train a classifier.
 
     `validation` and `test` are data sets prepared in the same way, or shares of `data` to set
-    aside. With validation data the best of the lowest samples is chosen by them. With a Dask
-    `client` its workers make the annealer's restarts.
+    aside. `preparation` holds options of `prepare` for data that are not prepared yet: parts are
+    set aside first, and what is learnt about features is learnt from the training rows alone.
+    With validation data the best of the lowest samples is chosen by them. With a Dask `client` its
+    workers make the annealer's restarts. Where the range of weights is "auto" and the search ends
+    at a classifier that the loss rewards for wrong answers, it goes on with half of the range.
 
-    >>> from qcompile import prepare, read
-    >>> data = prepare(read("breast-cancer"), scale="standard", features=5)
-    >>> found = train(data, bits=2, test=0.3, seed=1)
-    >>> found.errors["test"] < 0.15
+    >>> from qcompile import read
+    >>> wanted = {"scale": "standard", "features": 5, "bias": True}
+    >>> found = train(read("breast-cancer"), preparation=wanted, bits=2, test=0.3, seed=1)
+    >>> found.errors["test"] < 0.15 < found.baseline
     True
     """
     loss, options = loss or LossOptions(), options or SolveOptions()
-    rows, checked, tested = _set_aside(data, validation, test, seed)
+    rows, checked, tested = set_aside(data, validation, test, seed=seed, preparation=preparation)
     clock = _Clock()
     on_examples = _goes_over_margins(rows, bits, loss.degree, options)
     degree = 1 if on_examples and loss.degree % 2 == 0 else loss.degree
@@ -99,18 +115,14 @@ def train(
     with passing("fit loss"):
         fitted = fit_loss_with(moments, loss)
     clock.stage("loss", f"order {fitted.order}, range {fitted.range_:.3g}")
-    problem: Pubo | Qubo
-    if on_examples:
-        with passing("anneal over the margins"):
-            samples, problem = _over_margins(
-                rows, moments, fitted, bits, l0, options, progress, client
-            )
-        clock.stage("anneal", f"over the margins, {len(samples)} states")
-    else:
-        samples, problem = _search(moments, fitted, bits, l0, options, clock, progress, client)
+    task = _Task(rows, moments, bits, l0, on_examples, options)
+    narrow = loss.range_ == "auto"
+    samples, problem, fitted = _lowest(task, fitted, narrow, clock, progress, client)
     with passing("decode"):
         classifier = decode(problem, samples, validation=checked)
-    clock.stage("decode", f"rank {classifier.source['rank']} of {len(samples)}")
+    clock.stage(
+        "decode", f"state {int(classifier.source['rank']) + 1} of the {len(samples)} lowest"
+    )
     parts = {"train": rows, "validation": checked, "test": tested}
     errors = {
         name: float(wrong_answers(part, classifier.weights[None])[0])
@@ -128,6 +140,7 @@ def train(
         stages=tuple(clock.rows),
         risks=compared,
         errors=errors,
+        baseline=rows.baseline_error,
         notes=(*fitted.notes, *warnings_for(fitted, rows, classifier.weights, energy)),
     )
 
@@ -145,7 +158,65 @@ class _Clock:
         self._since = now
 
 
-def _set_aside(
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What to look for low states of, and how: over the margins of the rows, or in bits."""
+
+    rows: Dataset
+    moments: Moments
+    bits: int
+    l0: float
+    over_margins: bool
+    options: SolveOptions
+
+
+def _lowest(
+    task: _Task,
+    loss: Loss,
+    narrow: bool,
+    clock: _Clock,
+    progress: Progress | None = None,
+    client: Any = None,
+) -> tuple[Samples, Pubo | Qubo, Loss]:
+    """Find low states, with half of the range as long as the lowest is one of abuse."""
+    search = _over_margins if task.over_margins else _in_bits
+    for left in reversed(range(_NARROWINGS + 1)):
+        samples, problem = search(task, loss, clock, progress, client)
+        if not (narrow and left and rewarded(loss, task.rows, problem.decode(samples.best))):
+            break
+        loss = _narrower(loss)
+    return samples, problem, loss
+
+
+def _narrower(loss: Loss) -> Loss:
+    """Give the loss with half of the range, and say so once."""
+    half = loss.range_ / 2
+    start = "the loss rewarded wrong answers within the range that was chosen first"
+    notes = [note for note in loss.notes if not note.startswith(start)]
+    return replace(loss, range_=half, notes=(*notes, f"{start}: narrowed to {half:.3g}"))
+
+
+def set_aside(
+    data: Dataset,
+    validation: Dataset | float,
+    test: Dataset | float,
+    *,
+    seed: int = 0,
+    preparation: Mapping[str, Any] | None = None,
+) -> tuple[Dataset, Dataset | None, Dataset | None]:
+    """Give the rows for training, validation and test.
+
+    With a `preparation` the rows for training are prepared, and the others like them.
+    """
+    rows, *others = _parts(data, validation, test, seed)
+    if preparation is None:
+        return rows, others[0], others[1]
+    made = prepare(rows, **preparation)
+    checked, tested = (None if part is None else prepare(part, like=made) for part in others)
+    return made, checked, tested
+
+
+def _parts(
     data: Dataset, validation: Dataset | float, test: Dataset | float, seed: int
 ) -> tuple[Dataset, Dataset | None, Dataset | None]:
     shares = [part if isinstance(part, float | int) else 0.0 for part in (validation, test)]
@@ -178,19 +249,13 @@ def _goes_over_margins(rows: Dataset, bits: int, order: int, options: SolveOptio
     return sum(most_terms(rows.features * bits, order)) > entries
 
 
-def _search(
-    moments: Moments,
-    loss: Loss,
-    bits: int,
-    l0: float,
-    options: SolveOptions,
-    clock: _Clock,
-    progress: Callable[[int, int | None], None] | None,
-    client: Any = None,
+def _in_bits(
+    task: _Task, loss: Loss, clock: _Clock, progress: Progress | None, client: Any
 ) -> tuple[Samples, Pubo | Qubo]:
     """Find low states of the polynomial of bits."""
+    options = task.options
     with passing("discretize"):
-        pubo = discretize(moments, loss, bits, l0=l0)
+        pubo = discretize(task.moments, loss, task.bits, l0=task.l0)
     clock.stage("pubo", f"{pubo.variables:,} bits, {pubo.num_terms:,} terms")
     problem: Pubo | Qubo = pubo
     if options.solver not in ("anneal", "exact"):
@@ -205,33 +270,29 @@ def _search(
 
 
 def _over_margins(
-    rows: Dataset,
-    moments: Moments,
-    loss: Loss,
-    bits: int,
-    l0: float,
-    options: SolveOptions,
-    progress: Callable[[int, int | None], None] | None,
-    client: Any = None,
+    task: _Task, loss: Loss, clock: _Clock, progress: Progress | None, client: Any
 ) -> tuple[Samples, Pubo]:
     """Find low states over the margins where the polynomial would be too large.
 
     The problem given back is empty but for its encoding: enough to decode.
     """
-    encoding = Encoding(moments.features, bits, loss.zeta)
-    weights = anneal_examples(
-        rows,
-        loss,
-        encoding,
-        l0=l0,
-        reads=max(1, options.reads // _READS_PER_EXAMPLE_READ),
-        sweeps=options.sweeps,
-        keep=options.keep,
-        seed=options.seed,
-        progress=progress,
-        client=client,
-    )
-    energies = [_objective(rows, loss, w) + l0 * np.count_nonzero(w) for w in weights]
+    options = task.options
+    encoding = Encoding(task.moments.features, task.bits, loss.zeta)
+    reads, sweeps = _effort(task.rows, options)
+    with passing("anneal over the margins"):
+        weights = anneal_examples(
+            task.rows,
+            loss,
+            encoding,
+            l0=task.l0,
+            reads=reads,
+            sweeps=sweeps,
+            keep=options.keep,
+            seed=options.seed,
+            progress=progress,
+            client=client,
+        )
+        weights, energies = _around(task, loss, encoding, weights)
     problem = Pubo(
         variables=encoding.variables,
         constant=0.0,
@@ -239,13 +300,66 @@ def _over_margins(
         coefficients=(),
         encoding=encoding,
         loss=loss,
-        l0=l0,
-        preparation=moments.preparation,
-        source=moments.source,
+        l0=task.l0,
+        preparation=task.moments.preparation,
+        source=task.moments.source,
     )
-    info = {"solver": "anneal", "space": "margins", "seed": options.seed}
+    info = {
+        "solver": "anneal",
+        "space": "margins",
+        "seed": options.seed,
+        "reads": reads,
+        "sweeps": sweeps,
+    }
     samples = samples_of(problem, encoding.encode(weights), info=info)
+    made = f"{reads:,} restarts of {sweeps:,} sweeps"
+    clock.stage("anneal", f"over the margins, {made}, {len(samples)} states")
     return replace(samples, energies=frozen(energies)), problem
+
+
+def _effort(rows: Dataset, options: SolveOptions) -> tuple[int, int]:
+    """Give restarts and sweeps: as many as asked for, fewer where the data are large."""
+    room = _WORK / max(1.0, rows.density * len(rows) * rows.features)
+    fewest, most = _SWEEPS
+    sweeps = options.sweeps or int(min(max(room / options.reads, fewest), most))
+    enough = max(options.reads // _FEWEST, int(room / sweeps), 1)
+    return min(options.reads, enough), sweeps
+
+
+def _around(
+    task: _Task, loss: Loss, encoding: Encoding, weights: Floats
+) -> tuple[Floats, list[float]]:
+    """Look for lower states around the best continuous weights near the lowest one.
+
+    Single steps of weights do not reach every level near a valley's floor; the floor does.
+    """
+
+    rows, options = task.rows, task.options
+
+    def energies_of(many: Floats) -> list[float]:
+        return [_objective(rows, loss, w) + task.l0 * np.count_nonzero(w) for w in many]
+
+    energies = energies_of(weights)
+    for number in range(_ROUNDS):
+        before = min(energies)
+        near = anneal_examples(
+            rows,
+            loss,
+            encoding,
+            start=_descend(rows, loss, weights[int(np.argmin(energies))]),
+            l0=task.l0,
+            reads=_ROUND_READS,
+            sweeps=options.sweeps,
+            keep=options.keep,
+            seed=options.seed + number + 1,
+        )
+        both = np.unique(np.concatenate([weights, near]), axis=0)
+        values = np.array(energies_of(both))
+        lowest = np.argsort(values, kind="stable")[: options.keep]
+        weights, energies = both[lowest], values[lowest].tolist()
+        if not energies[0] < before:
+            break
+    return weights, energies
 
 
 def _objective(rows: Dataset, loss: Loss, weights: Floats) -> float:
@@ -267,7 +381,9 @@ def risks(
 
     def row(name: str, weights: Floats) -> Mapping[str, Any]:
         value = _objective(rows, loss, weights)
-        return {"classifier": name, "objective": value, "0-1 risk": rows.error(weights)}
+        # as `predict` answers: a decision of 0 is a negative answer, not always a wrong one
+        wrong = float(wrong_answers(rows, weights[None])[0])
+        return {"classifier": name, "objective": value, "0-1 risk": wrong}
 
     if loss.order <= 3 and moments.features <= _CONTINUOUS_FEATURES:
         _, point = Cubic.of(moments, loss).lowest(loss.range_)
@@ -309,15 +425,17 @@ def cross_validate(
     loss: LossOptions | None = None,
     options: SolveOptions | None = None,
     seed: int = 0,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: Progress | None = None,
+    preparation: Mapping[str, Any] | None = None,
     client: Any = None,
 ) -> list[dict[str, Any]]:
     """Try all settings of a grid over orders, bits, omega, l2 and range on k folds.
 
     Gives a row a setting with the mean validation error and its standard error, the best first.
-    The data are as they are prepared: where features were chosen or scaled by all rows, the folds
-    have seen each other to that extent. With a Dask `client` its workers try the settings, each on
-    each fold; the rows are the same.
+    `preparation` holds options of `prepare` for data that are not prepared yet: then features are
+    chosen and scaled without the fold that is held out. Where that was done by all rows before,
+    the folds have seen each other to that extent. With a Dask `client` its workers try the
+    settings, each on each fold; the rows are the same.
     """
     strange = sorted(set(grid) - set(GRID_NAMES))
     if strange:
@@ -328,22 +446,23 @@ def cross_validate(
     settings = [
         dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
     ]
-    parts = folds(data, count, seed=seed)
-    plans = [_Plan.of(data, {"bits": bits, **setting}, loss, options) for setting in settings]
-    needed = [plan.loss.degree for plan in plans if not plan.over_margins]
-    pieces = [moments_of(part, max(needed, default=1), fit=True) for part in parts]
-    trials = [(plan, number) for plan in plans for number in range(count)]
-    shared = (parts, pieces, sum(pieces[1:], pieces[0]), l0, options)
+    shown = data if preparation is None else prepare(data, **preparation)
+    plans = [_Plan.of(shown, {"bits": bits, **setting}, loss, options) for setting in settings]
+    needed = max((plan.loss.degree for plan in plans if not plan.over_margins), default=1)
+    parts = _Folds.of(folds(data, count, seed=seed), needed, preparation)
+    trials = [(plan, number) for number in range(count) for plan in plans]
     if client is not None:
         from qcompile.distributed import in_order
 
-        found = list(in_order(client, _fold_error, trials, *shared, progress=progress))
+        found = list(in_order(client, _trial, trials, parts, l0, options, progress=progress))
     else:
         found = []
-        for trial in trials:
-            found.append(_fold_error(trial, *shared))
-            if progress is not None:
-                progress(len(found), len(trials))
+        for number in range(count):
+            fold = parts.without(number)
+            for plan in plans:
+                found.append(_fold_error(plan, fold, l0, options))
+                if progress is not None:
+                    progress(len(found), len(trials))
     rows = [
         {
             **{name.rstrip("_"): value for name, value in setting.items()},
@@ -351,7 +470,7 @@ def cross_validate(
             "standard error": float(np.std(errors, ddof=1) / np.sqrt(count)),
         }
         for setting, errors in zip(
-            settings, np.array(found).reshape(len(settings), count), strict=True
+            settings, np.array(found).reshape(count, len(settings)).T, strict=True
         )
     ]
     return sorted(rows, key=lambda row: float(row["validation error"]))
@@ -375,27 +494,70 @@ class _Plan:
         return cls(chosen, bits, _goes_over_margins(data, bits, chosen.degree, options))
 
 
-def _fold_error(
-    trial: tuple[_Plan, int],
-    parts: Sequence[Dataset],
-    pieces: Sequence[Moments],
-    total: Moments,
-    l0: float,
-    options: SolveOptions,
-) -> float:
-    """Train on all folds but one and give the error on that one."""
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """All rows but those of a fold, their moments, and the fold that is held out."""
+
+    rows: Dataset
+    moments: Moments
+    held: Dataset
+
+
+@dataclass(frozen=True, eq=False)
+class _Folds:
+    """The folds; where they are prepared alike, what is left without one is a difference."""
+
+    parts: tuple[Dataset, ...]
+    degree: int
+    preparation: Mapping[str, Any] | None
+    pieces: tuple[Moments, ...] = ()
+    total: Moments | None = None
+
+    @classmethod
+    def of(
+        cls, parts: tuple[Dataset, ...], degree: int, preparation: Mapping[str, Any] | None
+    ) -> _Folds:
+        if preparation is not None and _learns_from_rows(preparation):
+            return cls(parts, degree, preparation)
+        if preparation is not None:
+            parts = tuple(prepare(part, **preparation) for part in parts)
+        pieces = tuple(moments_of(part, degree, fit=True) for part in parts)
+        return cls(parts, degree, None, pieces, sum(pieces[1:], pieces[0]))
+
+    def without(self, number: int) -> _Fold:
+        """Give what is left without a fold."""
+        held = self.parts[number]
+        rows = _joined([part for i, part in enumerate(self.parts) if i != number])
+        if self.total is not None:
+            return _Fold(rows, self.total - self.pieces[number], held)
+        assert self.preparation is not None
+        rows = prepare(rows, **self.preparation)
+        moments = moments_of(rows, self.degree, fit=True)
+        return _Fold(rows, moments, prepare(held, like=rows))
+
+
+def _learns_from_rows(preparation: Mapping[str, Any]) -> bool:
+    """Say whether other rows would have been prepared otherwise."""
+    return preparation.get("features") is not None or preparation.get("scale") in (
+        "standard",
+        "max-abs",
+    )
+
+
+def _trial(trial: tuple[_Plan, int], parts: _Folds, l0: float, options: SolveOptions) -> float:
     plan, number = trial
-    moments = total - pieces[number]
-    if plan.over_margins:
-        rows = _joined([part for i, part in enumerate(parts) if i != number])
-        fitted = fit_loss_with(moments, plan.loss)
-        found, problem = _over_margins(rows, moments, fitted, plan.bits, l0, options, None)
-    else:
+    return _fold_error(plan, parts.without(number), l0, options)
+
+
+def _fold_error(plan: _Plan, fold: _Fold, l0: float, options: SolveOptions) -> float:
+    """Train on all folds but one and give the error on that one."""
+    moments = fold.moments
+    if not plan.over_margins:
         moments = _lower(moments, plan.loss.degree)
-        fitted = fit_loss_with(moments, plan.loss)
-        problem = discretize(moments, fitted, plan.bits, l0=l0)
-        found = solve(problem, **vars(options))
-    return float(wrong_answers(parts[number], decode(problem, found).weights[None])[0])
+    task = _Task(fold.rows, moments, plan.bits, l0, plan.over_margins, options)
+    fitted = fit_loss_with(moments, plan.loss)
+    found, problem, _ = _lowest(task, fitted, plan.loss.range_ == "auto", _Clock())
+    return float(wrong_answers(fold.held, decode(problem, found).weights[None])[0])
 
 
 def _joined(parts: Sequence[Dataset]) -> Dataset:

@@ -34,7 +34,7 @@ from qcompile.artifacts import Dataset, Floats, Loss, Moments
 from qcompile.errors import InputError
 from qcompile.threads import ordered
 
-__all__ = ["Cubic", "choose_range", "warnings_for"]
+__all__ = ["Cubic", "choose_range", "rewarded", "warnings_for"]
 
 WIDEST = 2.0
 _MOST_FEATURES, _MOST_TERMS = 400, 300_000
@@ -76,6 +76,8 @@ def choose_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
     if math.isinf(loss.turn) or not loss.turn:
         return replace(loss, range_=WIDEST if loss.turn else 1.0)
     safe = _safe_range(moments, loss)
+    if loss.order % 2 == 0 and loss.coefficients[-1] > 0:
+        return replace(loss, range_=safe)  # even orders come without the sums for a search
     objective = _objective(moments, loss)
     if objective is None:
         note = (
@@ -110,21 +112,50 @@ def _given_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
     return loss
 
 
+def rewarded(loss: Loss, data: Dataset, weights: Floats) -> bool:
+    """Say whether a classifier is low because it is wrong: most rows are, or wrong ones pay."""
+    margins = data.margins(weights)
+    wrong = margins < 0
+    return bool(np.mean(wrong) > 0.5 or (wrong.any() and float(np.mean(loss(margins[wrong]))) < 0))
+
+
 def warnings_for(loss: Loss, data: Dataset, weights: Floats, energy: float) -> list[str]:
     """Say where a classifier takes advantage of the loss instead of fitting the data."""
+    margins = data.margins(weights)
     found = []
-    if energy < 0:
+    if rewarded(loss, data, weights):
         found.append(
-            f"the objective is {energy:.3g}, below 0: no risk is. "
-            f"Wrong margins are rewarded; use a smaller --range than {loss.range_:.3g}"
+            f"wrong margins are rewarded: {np.mean(margins < 0):.0%} of the rows are wrong at an "
+            f"objective of {energy:.3g}; use a smaller --range than {loss.range_:.3g}"
         )
-    beyond = float(np.mean(data.margins(weights) < -loss.turn))
+    elif energy < 0:
+        found.append(
+            f"the objective is {energy:.3g}, below 0, which no risk is: this loss falls below 0 at "
+            "right answers. Compare it with other objectives of this loss only"
+        )
+    answers = np.where(margins * data.y > 0, 1.0, -1.0)  # 0 is a negative answer
+    if float(np.mean(answers != data.y)) >= data.baseline_error:
+        found.append(_no_better(data))
+    beyond = float(np.mean(margins < -loss.turn))
     if beyond > _WORTH_A_WARNING:
         found.append(
             f"{beyond:.0%} of the margins are wrong and beyond the turn of the loss at "
             f"-{loss.turn:.3g}, where being more wrong costs less; use a smaller --range"
         )
     return found
+
+
+def _no_better(data: Dataset) -> str:
+    """Say that nothing was learnt, and what most often helps."""
+    prepared = data.preparation
+    scaled = prepared.scale is not None or prepared.unit_norm
+    advice = [] if scaled else ["--scale standard"]
+    advice += [] if prepared.bias else ["--bias"]
+    advice += ["more --bits", "another --order"]
+    return (
+        f"no better than always giving the commoner label (error {data.baseline_error:.2%}); try "
+        + ", ".join(advice)
+    )
 
 
 def _safe_range(moments: Moments, loss: Loss) -> float:
