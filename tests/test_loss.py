@@ -205,14 +205,54 @@ def test_the_auto_range_keeps_the_spurious_minimum_away(name: str, bits: int) ->
     loss, energy, weights = optimum(data, bits=bits, range_="auto")
     assert 0 < loss.range_ <= 2
     assert energy >= 0
-    assert warnings_for(loss, data, weights, energy) == []
+    told = warnings_for(loss, data, weights, energy)
+    if (name, bits) == ("breast-cancer", 1):  # weights of 0 or more only, and no bias
+        assert len(told) == 1 and "no better than" in told[0]
+    else:
+        assert told == []
 
 
 def test_a_range_too_wide_lets_wrong_margins_win_and_is_warned_about() -> None:
     data = prepare(read("synthetic"), features=9)
     loss, energy, weights = optimum(data, bits=2, range_=4.0)
     assert energy < 0
-    assert any("below 0" in text for text in warnings_for(loss, data, weights, energy))
+    assert any("are rewarded" in text for text in warnings_for(loss, data, weights, energy))
+
+
+def test_right_answers_below_zero_are_no_reward_for_wrong_ones() -> None:
+    x = np.array([[1.0], [1.1], [-1.0], [-0.9]])
+    data = from_arrays(x, np.array([1, 1, -1, -1]))
+    loss = Loss((0.1, -1.0))  # falls below 0 at margins above 0.1
+    told = warnings_for(loss, data, np.array([1.0]), -0.9)
+    assert len(told) == 1 and "below 0 at right answers" in told[0]
+    assert "rewarded" in warnings_for(Loss((0.1, 1.0)), data, np.array([-1.0]), -0.9)[0]
+
+
+def test_an_even_loss_that_pays_for_wrong_answers_has_a_turn() -> None:
+    """Between -1 and -3 the eighth order falls far below 0; the fourth and the sixth do not."""
+    moments = moments_of(read("synthetic"), 1)
+    for order in (4, 6):
+        assert math.isinf(fit_loss(moments, order).turn)
+    loss = fit_loss(moments, 8)
+    wrong = -np.linspace(0, 6, 60_001)
+    values = loss(wrong)
+    first = int(np.argmax(values < 0))
+    assert values.min() < -100
+    peak = first - int(np.argmax(np.diff(values[: first + 1])[::-1] > 0))
+    assert loss.turn == pytest.approx(-wrong[peak], abs=1e-3)
+    assert loss.range_ < 0.5
+    assert Loss((0.5, 1.0, 0.1)).turn == 0.0  # falls at once, and below 0
+    assert math.isinf(Loss((-1.0, -1.0, 0.2)).turn)
+
+
+def test_a_loss_upside_down_is_told() -> None:
+    x = np.array([[1.0, 900.0], [1.2, -800.0], [-1.0, 700.0], [-1.1, -950.0]])
+    loss = fit_loss(moments_of(from_arrays(x, np.array([1, 1, -1, -1])), 3))
+    assert (loss.coefficients[1] >= 0) == any("rises at margin 0" in note for note in loss.notes)
+    raw = fit_loss(moments_of(read("breast-cancer"), 3))
+    assert raw.coefficients[1] > 0 and any("--scale standard" in note for note in raw.notes)
+    scaled = fit_loss(moments_of(prepare(read("breast-cancer"), scale="standard"), 3))
+    assert scaled.coefficients[1] < 0 and scaled.notes == ()
 
 
 def lowest(data: Dataset, loss: Loss) -> float:

@@ -23,6 +23,8 @@ from qcompile import (
     QcompileError,
     compile,
     decode,
+    discretize,
+    fit_loss,
     folds,
     from_arrays,
     load_classifier,
@@ -31,12 +33,13 @@ from qcompile import (
     read,
     save_classifier,
     solve,
+    split,
     train,
 )
 from qcompile.cli import main
 from qcompile.files import save_svmlight
 from qcompile.pipeline import LossOptions
-from qcompile.train import SolveOptions, cross_validate
+from qcompile.train import SolveOptions, _effort, cross_validate
 
 
 @pytest.fixture(scope="module")
@@ -344,6 +347,128 @@ def test_nothing_is_learnt_from_the_test_rows(
         assert main([*run, "--test", "0.5", "--seed", str(seed), "-n", "5", "--json"]) == 0
         errors.append(json.loads(capsys.readouterr().out)["errors"]["test"])
     assert np.mean(errors) > 0.38  # choosing features with the test rows gives about 0.2
+
+
+@pytest.fixture
+def noise() -> Dataset:
+    """Rows about which nothing can be known: every error below a half is luck or a leak."""
+    x = np.random.default_rng(5).normal(size=(100, 1000))
+    return from_arrays(x, np.where(np.arange(100) % 2, 1, -1))
+
+
+def test_nothing_is_learnt_from_the_fold_that_judges(
+    noise: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = SolveOptions(reads=5)
+    wanted: dict[str, Any] = {"scale": "standard", "features": 5}
+    (row,) = cross_validate(noise, {"bits": [2]}, count=5, options=options, preparation=wanted)
+    assert row["validation error"] > 0.38
+    (leak,) = cross_validate(prepare(noise, **wanted), {"bits": [2]}, count=5, options=options)
+    assert leak["validation error"] < 0.3
+    save_svmlight(noise, tmp_path / "noise.svm")
+    run = ["train", str(tmp_path / "noise.svm"), "--features", "5", "--scale", "standard"]
+    assert main([*run, "--bits", "2", "-n", "5", "--cv", "5", "--json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)["cross-validation"]
+    assert told["validation error"] == pytest.approx(row["validation error"])
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [{"scale": "max-abs", "bias": True}, {"features": 3}, {"scale": "unit-norm", "bias": True}],
+)
+def test_folds_are_prepared_like_the_rows_around_them(wanted: dict[str, Any]) -> None:
+    raw, options = read("breast-cancer"), SolveOptions(solver="exact")
+    (row,) = cross_validate(
+        raw, {"bits": [2]}, count=3, options=options, seed=4, preparation={"features": 4} | wanted
+    )
+    whole = folds(raw, 3, seed=4)
+    errors = []
+    for number, held in enumerate(whole):
+        others = [part for i, part in enumerate(whole) if i != number]
+        x = np.concatenate([np.asarray(part.x) for part in others])
+        labels = np.concatenate([part.preparation.labels(part.y) for part in others])
+        rows = prepare(from_arrays(x, labels), **({"features": 4} | wanted))
+        found = train(rows, bits=2, options=options)
+        errors.append(found.classifier.error(held.x, held.preparation.labels(held.y)))
+    assert row["validation error"] == pytest.approx(np.mean(errors))
+
+
+def test_parts_are_set_aside_before_they_are_prepared() -> None:
+    raw = read("breast-cancer")
+    wanted: dict[str, Any] = {"scale": "standard", "features": 4, "bias": True}
+    found = train(raw, bits=2, test=0.4, validation=0.1, seed=3, preparation=wanted)
+    rows, _, held = split(raw, (0.5, 0.1, 0.4), seed=3)
+    made = prepare(rows, **wanted).preparation
+    assert found.classifier.preparation.to_dict() == made.to_dict()
+    labels = held.preparation.labels(held.y)
+    assert found.errors["test"] == found.classifier.error(held.x, labels)
+    assert found.baseline == pytest.approx(min(np.mean(rows.y > 0), np.mean(rows.y < 0)))
+
+
+def test_rows_are_prepared_like_others() -> None:
+    rows, held = split(read("breast-cancer"), (0.7, 0.3), seed=1)
+    made = prepare(rows, scale="standard", features=5, bias=True)
+    like = prepare(held, like=made)
+    kept = np.asarray(rows.x)[:, made.preparation.columns]
+    scaled = np.asarray(held.x)[:, made.preparation.columns] - kept.mean(axis=0)
+    np.testing.assert_allclose(np.asarray(like.x)[:, :-1], scaled / kept.std(axis=0), rtol=1e-9)
+    assert (np.asarray(like.x)[:, -1] == 1).all()
+    with pytest.raises(InputError, match="not both"):
+        prepare(held, like=made, bias=True)
+    with pytest.raises(InputError, match="prepared already"):
+        prepare(like, like=made)
+    with pytest.raises(InputError, match="labels 2 and 1; expected 1 and 0"):
+        prepare(from_arrays(np.eye(30), np.arange(30) % 2 + 1), like=made)
+
+
+@pytest.mark.parametrize(("order", "bits"), [(4, 4), (6, 3), (8, 3)])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_search_over_the_margins_ends_at_the_lowest_state(
+    order: int, bits: int, seed: int
+) -> None:
+    data = prepare(read("breast-cancer"), scale="standard", features=4, bias=True)
+    loss = LossOptions(order=order)
+    found = train(data, bits=bits, loss=loss, options=SolveOptions(seed=seed))
+    assert found.samples.info["space"] == "margins"
+    pubo = discretize(moments_of(data, order), found.loss, bits)
+    exact = solve(pubo, solver="exact")
+    assert found.samples.energies.min() == pytest.approx(exact.energies.min(), abs=1e-9)
+    objective = {r["classifier"]: r["objective"] for r in found.risks}
+    assert objective["lowest state found"] <= objective["that rounded to the grid"] + 1e-12
+
+
+def test_small_data_get_all_restarts_and_large_ones_a_fifth_at_least() -> None:
+    small, options = read("synthetic").take(slice(50)), SolveOptions(reads=40)
+    assert _effort(small, options) == (40, 1000)
+    large = read("synthetic:examples=200000,features=100")
+    assert _effort(large, options) == (8, 200)
+    assert _effort(large, SolveOptions(reads=40, sweeps=7)) == (8, 7)
+    assert _effort(large, SolveOptions(reads=1)) == (1, 200)
+
+
+def test_a_loss_that_pays_for_wrong_answers_gets_a_narrower_range(data: Dataset) -> None:
+    found = train(data, loss=LossOptions(order=8))
+    assert found.errors["train"] < 0.2
+    first = fit_loss(moments_of(data, 1), 8).range_
+    assert found.loss.range_ < first
+    assert sum("narrowed to" in note for note in found.notes) == 1
+    own = train(data, loss=LossOptions(order=8, range_=first), options=SolveOptions(reads=20))
+    assert own.loss.range_ == first and own.errors["train"] > 0.5
+    assert any("wrong margins are rewarded" in note for note in own.notes)
+
+
+def test_a_classifier_that_learnt_nothing_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.svm"
+    rows = [(1, 180, 80), (1, 190, 95), (1, 175, 82), (-1, 160, 55), (-1, 165, 52), (-1, 158, 60)]
+    file.write_text("".join(f"{y} 1:{a} 2:{b}\n" for y, a, b in rows))
+    assert main(["train", str(file)]) == 0
+    told = capsys.readouterr()
+    assert "no better than" in told.err and "--scale standard, --bias" in told.err
+    assert "baseline error" in told.out
+    assert main(["train", str(file), "--scale", "standard", "--bias"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_train_and_predict_count_the_same_errors(
