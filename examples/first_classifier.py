@@ -13,10 +13,9 @@ FEATURES, BITS, NOISE, READS = 5, 3, 0.3, 100
 
 def main() -> None:
     """Compile, enumerate, decode, and compare clean with noisy labels."""
-    data = qcompile.prepare(
-        qcompile.read("breast-cancer"), scale="standard", features=FEATURES, bias=True
-    )
-    train, test = qcompile.split(data, (0.7, 0.3), seed=1)
+    rows, held = qcompile.split(qcompile.read("breast-cancer"), (0.7, 0.3), seed=1)
+    train = qcompile.prepare(rows, scale="standard", features=FEATURES, bias=True)
+    test = qcompile.prepare(held, like=train)
     print(f"breast cancer: {len(train)} rows to train on, {len(test)} to test, {FEATURES} features")
     for noise in (0.0, NOISE):
         print(f"\nlabel noise {noise:.0%}")

@@ -13,8 +13,9 @@ FEATURES, BITS, READS, SEED = 10, 2, 100, 1
 
 def main() -> None:
     """Compile, embed, sample the mock, decode."""
-    data = qcompile.prepare(qcompile.read("breast-cancer"), scale="standard", features=FEATURES)
-    train, test = qcompile.split(data, (0.7, 0.3), seed=SEED)
+    rows, held = qcompile.split(qcompile.read("breast-cancer"), (0.7, 0.3), seed=SEED)
+    train = qcompile.prepare(rows, scale="standard", features=FEATURES)
+    test = qcompile.prepare(held, like=train)
     print(f"data      {len(train)} rows to train on, {len(test)} to test, {FEATURES} features")
     compiled = qcompile.compile(train, order=3, bits=BITS)
     pubo, qubo = compiled.pubo, compiled.qubo

@@ -18,8 +18,9 @@ def main(path: str) -> None:
     """Train with clean and with noisy labels, and test on clean ones."""
     raw = qcompile.read(path)
     count = min(FEATURES, raw.features)
-    data = qcompile.prepare(raw, scale="standard", features=count, bias=True)
-    train, test = qcompile.split(data, (0.75, 0.25), seed=SEED)
+    rows, held = qcompile.split(raw, (0.75, 0.25), seed=SEED)
+    train = qcompile.prepare(rows, scale="standard", features=count, bias=True)
+    test = qcompile.prepare(held, like=train)
     print(f"{len(train)} rows to train on, {len(test)} to test, {count} features and a bias")
     print(f"always the larger class: error {test.baseline_error:.1%}")
     for noise in (0.0, NOISE):
