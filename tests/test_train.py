@@ -374,10 +374,16 @@ def test_nothing_is_learnt_from_the_fold_that_judges(
 
 @pytest.mark.parametrize(
     "wanted",
-    [{"scale": "max-abs", "bias": True}, {"features": 3}, {"scale": "unit-norm", "bias": True}],
+    [
+        {"scale": "standard", "bias": True},
+        {"features": 2},
+        {"scale": "unit-norm", "bias": True, "features": None},
+    ],
 )
 def test_folds_are_prepared_like_the_rows_around_them(wanted: dict[str, Any]) -> None:
-    raw, options = read("breast-cancer"), SolveOptions(solver="exact")
+    columns = np.asarray(read("breast-cancer").x)[:60, :6]
+    raw = from_arrays(columns, read("breast-cancer").y[:60])
+    options = SolveOptions(solver="exact")
     (row,) = cross_validate(
         raw, {"bits": [2]}, count=3, options=options, seed=4, preparation={"features": 4} | wanted
     )
@@ -433,6 +439,14 @@ def test_the_search_over_the_margins_ends_at_the_lowest_state(
     pubo = discretize(moments_of(data, order), found.loss, bits)
     exact = solve(pubo, solver="exact")
     assert found.samples.energies.min() == pytest.approx(exact.energies.min(), abs=1e-9)
+    objective = {r["classifier"]: r["objective"] for r in found.risks}
+    assert objective["lowest state found"] <= objective["that rounded to the grid"] + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_short_search_is_no_worse_than_rounding(data: Dataset, seed: int) -> None:
+    options = SolveOptions(reads=1, sweeps=1, seed=seed)
+    found = train(data, bits=4, loss=LossOptions(order=6), options=options)
     objective = {r["classifier"]: r["objective"] for r in found.risks}
     assert objective["lowest state found"] <= objective["that rounded to the grid"] + 1e-12
 
