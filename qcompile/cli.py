@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qcompile import (
+    _start,
     cli_completion,
     cli_hints,
     cli_leap,
@@ -34,6 +37,7 @@ from qcompile.cli_common import (
     NOT_PROVED,
     UNFINISHED,
     Parser,
+    Worded,
     add_command,
     add_dask_option,
     client_of,
@@ -95,31 +99,81 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 done, 1 a check failed, 2 bad input, 3 Leap or a job there (the message says how to go on),
     130 interrupted.
     """
-    parser = _parser()
-    if not (sys.argv[1:] if arguments is None else arguments):
-        parser.print_help(sys.stderr)
+    _start.ready()
+    _open_streams()
+    try:
+        return _run(arguments)
+    except BrokenPipeError:
+        # whoever read the output has gone: that is fine, but Python would complain at exit
+        _forget_output()
+        return 0
+    except OSError as error:
+        if not _is_about_output(error):
+            raise
+        _forget_output()
+        why = "it is closed" if error.errno == errno.EBADF else error.strerror
+        _complain(f"error: standard output cannot be written to: {why}")
         return BAD_INPUT
-    options = parser.parse_args(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Run the command; errors about the output are left to the caller."""
+    try:
+        parser = _parser()
+        if not (sys.argv[1:] if arguments is None else arguments):
+            parser.print_help(sys.stderr)
+            return BAD_INPUT
+        options = parser.parse_args(arguments)
+    except SystemExit:
+        sys.stdout.flush()  # help that nobody could read is no success
+        raise
     logging.basicConfig(format="qcompile: %(message)s", force=True)
     logging.getLogger("qcompile").setLevel(_log_level(options))
-    code = 0
     try:
         code = options.run(options) or 0
         sys.stdout.flush()
     except QcompileError as error:
         advice = cli_hints.next_command(error, options, options.command)
-        print(f"qcompile: error: {error}{advice}", file=sys.stderr)
+        _complain(f"error: {error}{advice}")
         return UNFINISHED if isinstance(error, LeapError) else BAD_INPUT
     except MemoryError:
-        print("qcompile: error: out of memory; use fewer rows, features or bits", file=sys.stderr)
+        _complain("error: out of memory; use fewer rows, features or bits")
         return BAD_INPUT
     except KeyboardInterrupt:
-        print("qcompile: interrupted; nothing half-written was left behind", file=sys.stderr)
+        _complain("interrupted; nothing half-written was left behind")
         return INTERRUPTED
-    except BrokenPipeError:
-        # whoever read the output has gone: that is fine, but Python would complain at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return code
+    return int(code)
+
+
+def _complain(text: str) -> None:
+    with suppress(OSError):  # nobody can be told
+        print(f"qcompile: {text}", file=sys.stderr)
+
+
+def _open_streams() -> None:
+    """Put something in the place of streams that the shell has closed (>&-)."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115, PTH123  # for as long as we run
+    if sys.stdout is None:  # open for reading only: what is written fails, and is told
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123
+
+
+def _is_about_output(error: OSError) -> bool:
+    """Tell a full or closed standard output from other trouble, which names its file."""
+    if error.filename is not None:
+        return False
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return True
+    return error.errno in (errno.ENOSPC, errno.EBADF, errno.EIO, errno.EFBIG, errno.EDQUOT)
+
+
+def _forget_output() -> None:
+    """Let what was not written go, or Python would try again at exit and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _log_level(options: argparse.Namespace) -> int:
@@ -340,7 +394,7 @@ def _numbers(text: str) -> tuple[float, ...]:
 
 def _run_data(options: argparse.Namespace) -> None:
     if options.list:
-        show({name: _first_line(make) for name, make in named_sets.NAMES.items()}, options)
+        _list_named_sets(options)
         return
     if options.data is None:
         raise InputError("no DATA; expected a file, - or a named set (qcompile data --list)")
@@ -355,6 +409,15 @@ def _run_data(options: argparse.Namespace) -> None:
         for part, path in zip(parts, options.output, strict=False):
             files.save_svmlight(part, path)
     show(_describe_data(data), options, written=options.output)
+
+
+def _list_named_sets(options: argparse.Namespace) -> None:
+    """Name the sets: in JSON as values, since their names are no keys."""
+    about = {name: _first_line(make) for name, make in named_sets.NAMES.items()}
+    if options.json:
+        show({"sets": [{"name": name, "about": text} for name, text in about.items()]}, options)
+    else:
+        show(about, options)
 
 
 def _run_loss(options: argparse.Namespace) -> None:
@@ -414,7 +477,7 @@ def _run_compile(options: argparse.Namespace) -> None:
     if reduced is not None:
         summary |= _describe_qubo(reduced)
         if options.compare_dimod:
-            summary["dimod's ancillas"] = dimod_ancillas(compiled.pubo)
+            summary["dimod ancillas"] = dimod_ancillas(compiled.pubo)
     show(summary, options, written=[*(path for _, path in emits), *pages])
 
 
@@ -604,9 +667,9 @@ def _describe_data(data: Dataset) -> dict[str, Any]:
         "data": data.source.get("name", "data"),
         "rows": len(data),
         "features": data.features,
-        "density": round(data.density, 6),
+        "density": data.density,
         "labels": _label_map(data.preparation),
-        "baseline error": round(data.baseline_error, 6),
+        "baseline error": data.baseline_error,
     }
 
 
@@ -633,7 +696,7 @@ def _describe_pubo(pubo: Pubo) -> dict[str, Any]:
     described: dict[str, Any] = {"variables": pubo.variables}
     described |= {f"terms of degree {j}": count for j, count in enumerate(pubo.terms, 1)}
     size = sum(a.nbytes for a in pubo.indices) + sum(a.nbytes for a in pubo.coefficients)
-    described["memory"] = human(size)
+    described["memory"] = Worded(size, human(size), "bytes")
     if pubo.encoding is not None and pubo.encoding.bounds is not None:
         full = pubo.encoding.features * pubo.encoding.bits
         described["bits removed by pruning"] = full - pubo.encoding.variables
@@ -646,4 +709,4 @@ def _describe_pubo(pubo: Pubo) -> dict[str, Any]:
 
 def _describe_qubo(qubo: Qubo) -> dict[str, Any]:
     counted = account(qubo)
-    return {name.replace("_", " "): value for name, value in counted.items() if value is not None}
+    return {name: value for name, value in counted.items() if value is not None}
