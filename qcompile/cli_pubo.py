@@ -79,6 +79,7 @@ def load_problem(path: str) -> Pubo | Qubo:
 
 
 def _check_ending(path: str) -> None:
+    files.check_exists(path)
     if Path(path).suffix.lower() not in (".json", ".npz"):
         raise InputError(f"{path}: expected a qubo or pubo file that ends in .json or .npz")
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dimod
 import pytest
 
 from qcompile import cli, cli_common, progress
@@ -65,11 +66,15 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "data synthetic:examples=120,features=5 -o data.svm",
             "data synthetic:examples=40,features=5 -o new.svm",
             "compile data.svm --bits 1 --emit qubo.json --emit pubo.json",
-            "embed qubo.json --machine advantage -o embedding.json",
+            "compile data.svm --bits 1 --emit moments.npz --emit loss.json",
+            "compile data.svm --bits 1 --emit qubo=written.bqm --emit qubo=written.lp",
+            "embed qubo.json --machine advantage -o embedding.json --target target.json",
             "solve qubo.json --solver exact -o samples.json",
             "decode samples.json --problem qubo.json -o model.json",
         ):
             assert main([*shlex.split(line), "-q"]) == 0, line
+        spins = dimod.BinaryQuadraticModel({"a": 1.0}, {("a", "b"): -1.0}, 0.0, "SPIN")
+        Path("ising.json").write_text(json.dumps(spins.to_serializable()))
     return folder
 
 
@@ -142,16 +147,20 @@ def test_examples_of_each_command_run(
         assert run(line, monkeypatch) == 0, (line, capsys.readouterr().err)
 
 
-def test_the_stages_of_the_help_can_be_run_one_after_the_other(
+def test_the_lines_of_the_help_can_be_run_one_after_the_other(
     server: Sapi, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["data", "synthetic:examples=80,features=4", "-o", "data.svm", "-q"]) == 0
-    assert main(["data", "synthetic:examples=20,features=4", "-o", "new.svm", "-q"]) == 0
-    text = _parser().format_help().split("Stages, in order:")[1].split("\n\n")[0]
-    for line in text.strip().splitlines():
-        assert run(line.strip(), monkeypatch) == 0, capsys.readouterr().err
-    labels = capsys.readouterr().out.splitlines()[-20:]
-    assert set(labels) <= {"-1", "1"}
+    """All of them, the short cuts and the real machine too, in a folder that is empty at first."""
+    assert [path for path in Path().iterdir() if path.suffix] == []
+    text = _parser().format_help().partition("Stages, in order:")[2].partition("Exit codes:")[0]
+    lines = [line.strip() for line in text.splitlines() if line.startswith("  qcompile ")]
+    assert len(lines) == len(commands())
+    for line in lines:
+        capsys.readouterr()
+        assert run(line, monkeypatch) == 0, (line, capsys.readouterr().err)
+        if line.startswith("qcompile predict"):
+            labels = capsys.readouterr().out.splitlines()
+            assert len(labels) == 3000 and set(labels) == {"-1", "1"}
 
 
 JSON_LINES = [
@@ -308,7 +317,31 @@ def test_the_peak_is_that_of_the_pass(caplog: pytest.LogCaptureFixture) -> None:
         ("solve qubo.json --solver neal --embedding none.json", "qcompile embed QUBO -o none.json"),
         ("solve qubo.json --embedding embedding.json", "add: --solver neal"),
         ("solve pubo.json --embedding embedding.json", "--emit qubo.json"),
-        ("verify pubo.json", "it holds a polynomial, for: qcompile solve pubo.json"),
+        ("solve nosuch", "nosuch: no such file; make one: qcompile compile DATA --emit qubo="),
+        ("verify nosuch", "nosuch: no such file; make one: qcompile compile DATA --emit qubo="),
+        ("verify nosuch.bqm", "no such file; make one: qcompile compile DATA --emit qubo=qubo.j"),
+        ("report nosuch -o r.html", "no such file or folder either; make one: qcompile compile"),
+        ("solve written.bqm", "only written, for: other programs; here a .json file serves"),
+        ("data written.bqm", "here a .json file serves: qcompile compile DATA --emit qubo.json"),
+        ("quadratize written.bqm", "a .json file serves: qcompile compile DATA --emit qubo.json"),
+        ("verify written.lp", "a .json file serves: qcompile compile DATA --emit qubo.json"),
+        ("data target.json", "it holds a problem on the qubits of a machine, for: other programs"),
+        ("verify target.json", "serve: qcompile solve QUBO --embedding EMBEDDING --solver neal"),
+        ("verify ising.json", "a problem of spins, for: qcompile quadratize ising.json -o"),
+        ("solve moments.npz", "it holds moments, for: Python (qcompile.load_moments); a QUBO is"),
+        ("compile loss.json", "it holds a loss, for: Python (qcompile.load_loss); a QUBO is made"),
+        ("compile nowhere.svm", "nowhere.svm: no such file; expected an svmlight file"),
+        (
+            "decode samples.json --problem qubo.json --validation qubo.json",
+            "it holds a QUBO, for: qcompile solve qubo.json -o samples.json",
+        ),
+        (
+            "embed qubo.json --reuse model.json",
+            "it holds a classifier, for: qcompile predict model.json DATA",
+        ),
+        ("decode . --problem qubo.json", ".: is a folder; expected a file"),
+        ("predict binary.json data.svm", "binary.json: damaged or of another kind (binary data"),
+        ("verify pubo.json", "it holds a polynomial, for: qcompile quadratize pubo.json -o qubo."),
         ("verify model.json", "for: qcompile predict model.json DATA"),
         ("verify qubo.json --embedding none.json", "qcompile embed QUBO -o none.json"),
         ("decode none.json --problem qubo.json", "qcompile solve QUBO -o none.json"),
@@ -333,6 +366,7 @@ def test_the_peak_is_that_of_the_pass(caplog: pytest.LogCaptureFixture) -> None:
 def test_errors_suggest_the_next_command(
     line: str, words: str, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    Path("binary.json").write_bytes(b"\x7fELF\xff\xfe\x00")
     capsys.readouterr()
     try:
         code = main(shlex.split(line))
@@ -342,6 +376,23 @@ def test_errors_suggest_the_next_command(
     assert code == 2
     assert words in found.err
     assert found.err.count("\n") == 1 and found.out == ""
+    for suggested in suggestions(found.err):
+        assert main([*suggested, "-q"]) == 0, (suggested, capsys.readouterr().err)
+
+
+# What stands for a file in suggestions, and files that there are.
+PLACES = {"DATA": "data.svm", "QUBO": "qubo.json", "EMBEDDING": "embedding.json"}
+
+
+def suggestions(text: str) -> list[list[str]]:
+    """Read the commands that an error proposes, with files in the places of their names."""
+    found = re.findall(r"(?:for|make one|made by|serves?): qcompile (.+)", text)
+    return [[PLACES.get(word, word) for word in shlex.split(line)] for line in found]
+
+
+def test_suggestions_are_read_as_a_person_would() -> None:
+    text = "x: no such file; make one: qcompile train DATA -o 'a b.json'\n"
+    assert suggestions(text) == [["train", "data.svm", "-o", "a b.json"]]
 
 
 def test_no_command_at_all_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
