@@ -33,6 +33,7 @@ from qcompile.cli_common import (
     BAD_INPUT,
     EXIT_CODES,
     FORMATS,
+    GLOSSARY,
     INTERRUPTED,
     NOT_PROVED,
     UNFINISHED,
@@ -218,7 +219,8 @@ def _ways(commands: dict[str, Parser]) -> Iterator[str]:
 def _exit_codes() -> str:
     lines = [f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items()]
     kept = "       (embed, solve and train keep the best so far, say so, and exit with 0)"
-    return "\n".join(["Exit codes:", *lines, kept, "", "Each command: qcompile COMMAND --help"])
+    more = ["Each command: qcompile COMMAND --help", f"What the numbers mean: {GLOSSARY}"]
+    return "\n".join(["Exit codes:", *lines, kept, "", *more])
 
 
 def _add_data_command(commands: Any) -> None:
@@ -517,7 +519,7 @@ def _run_verify(options: argparse.Namespace) -> int:
     algebra = any(check.name.startswith("algebra") for check in found.checks)
     if found.holds and not holds:
         shown["verdict"] = "the QUBO is proved, but this embedding does not serve it: embed again"
-    elif data is not None and _only_rows_differ(checks, data, qubo):
+    elif data is not None and _only_rows_differ(found.checks, data, qubo):
         rows = f"{qubo.source.get('name', 'data')}, {qubo.source.get('rows', '?')} rows"
         shown["verdict"] = f"NOT proved: these are not the rows it was compiled from ({rows})"
     elif not holds:

@@ -17,6 +17,7 @@ __all__ = [
     "BAD_INPUT",
     "EXIT_CODES",
     "FORMATS",
+    "GLOSSARY",
     "INTERRUPTED",
     "NOT_PROVED",
     "UNFINISHED",
@@ -33,6 +34,7 @@ __all__ = [
 
 NOT_PROVED, BAD_INPUT, UNFINISHED, INTERRUPTED = 1, 2, 3, 130
 FORMATS = ("text", "markdown", "csv", "json")
+GLOSSARY = "docs/commands.md"  # explains every name that a command prints
 
 _DATA_HELP = """\
 DATA is an svmlight (LIBSVM) file, plain or .gz, .bz2, .xz; a pattern of such files in quotes
@@ -117,7 +119,9 @@ def add_command(
         name,
         help=summary,
         description=f"{summary[0].upper()}{summary[1:]}.\n\n{_DATA_HELP if takes_data else ''}",
-        epilog="Examples:\n" + "".join(f"  {line}\n" for line in examples),
+        epilog="Examples:\n"
+        + "".join(f"  {line}\n" for line in examples)
+        + f"\nWhat the numbers mean: {GLOSSARY}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

@@ -6,12 +6,14 @@ import argparse
 import contextlib
 import io
 import json
+import logging
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,8 @@ import pytest
 from qcompile import cli, cli_common, progress
 from qcompile.cli import _parser, main
 from qcompile.job_folders import list_jobs
+from qcompile.qubo_files import load_qubo
+from qcompile.samples import load_samples
 from tests.sapi import Sapi
 
 JOB = re.compile(r"\b2026\d{4}-\d{6}-[0-9a-f]{8}\b")  # the id that stands in examples
@@ -35,7 +39,7 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 def examples(name: str) -> list[str]:
     """Read the examples from the help that a user sees."""
-    text = commands()[name].format_help().split("Examples:")[1]
+    text = commands()[name].format_help().split("Examples:")[1].partition("What the")[0]
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
@@ -198,6 +202,87 @@ JSON_LINES = [
 ]
 
 
+# Lines whose output is labels, a script, names of sets or a table, not names and values.
+NO_NAMES = re.compile(
+    r"data --list|predict (?!.* -o)|completion|machines$|estimate --(table|machine)|jobs$"
+)
+MORE_LINES = [
+    "compile data.svm --bits 1 --compare-dimod --max-ancillas 2",
+    "compile data.svm --bits 1 --prune --threshold 0.01",
+    "compile data.svm --bits 1 --order 6",
+    "compile data.svm --bits 1 --l0 0.01",
+    "estimate data.svm --bits 1 --machine advantage",
+    "solve pubo.json -n 5",
+    "decode samples.json --problem qubo.json --validation data.svm",
+    "train data.svm --bits 1 --validation 0.2 -n 5 --cv 2 --grid range=auto,1 --grid l2=0.1",
+    "verify qubo.json --pubo pubo.json",
+    "submit qubo.json -n 10 --yes --again --no-wait",
+    "submit qubo.json --solver-type hybrid --dry-run",
+    "machines advantage2",
+]
+
+
+def glossary(command: str) -> re.Pattern[str]:
+    """Read the names that the page explains for a command; words in capitals stand for others."""
+    page = (Path(__file__).parent.parent / cli_common.GLOSSARY).read_text()
+    text = page.partition("## What the numbers mean")[2].partition("\n## ")[0]
+    names: list[str] = []
+    for section in text.split("\n### ")[1:]:
+        title, _, body = section.partition("\n")
+        if title == "Every command" or f"`{command}`" in title:
+            for row in re.findall(r"^\| (`.*?`) \|", body, re.M):
+                names += re.findall(r"`([^`]+)`", row)
+    shown = [re.sub(r"\b(N|S|NAME|PART|SETTING)\b", ".+", name) for name in names]
+    keys = [re.sub(r"(?<=_)(n|s)$", ".+", cli_common.key_of(name)) for name in names]
+    return re.compile("|".join([*shown, *keys]))
+
+
+def keys_of(value: Any) -> set[str]:
+    """Collect the keys of a JSON value, those of values inside too; numbers are no names."""
+    if isinstance(value, dict):
+        inside = (keys_of(item) for item in value.values())
+        return set().union({key for key in value if not key.isdigit()}, *inside)
+    return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
+
+
+@pytest.mark.parametrize("line", [*JSON_LINES, *MORE_LINES])
+def test_every_name_that_is_printed_is_explained(
+    line: str, request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str]
+) -> None:
+    prepare(line.split()[0], request)
+    job = list_jobs()[0].id if "JOB" in line else ""
+    arguments = [job if word == "JOB" else word for word in shlex.split(line)]
+    known = glossary(arguments[0])
+    capfd.readouterr()
+    if not NO_NAMES.match(line):
+        assert main(arguments) == 0
+        out = capfd.readouterr().out
+        names = {re.split(r" {2,}", row)[0] for row in out.splitlines() if row}
+        assert {name for name in names if not known.fullmatch(name)} == set()
+        assert "None" not in out and "True" not in out and "False" not in out
+        numbers = re.findall(r"(?<=  )-?([\d.]+)$", out, re.M)
+        digits = [number.replace(".", "").lstrip("0") for number in numbers]
+        assert [number for number in digits if len(number) > 6] == []  # nobody reads more
+    assert main([*arguments, "--json"]) == 0
+    keys = keys_of(json.loads(capfd.readouterr().out))
+    assert {key for key in keys if not known.fullmatch(key)} == set()
+    assert {key for key in keys if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)*", key)} == set()
+
+
+def test_a_name_that_is_not_explained_would_be_found() -> None:
+    known = glossary("solve")
+    assert known.fullmatch("lowest energy") and known.fullmatch("lowest_energy")
+    assert not known.fullmatch("lowest") and not known.fullmatch("chain strength")
+    assert glossary("compile").fullmatch("terms_of_degree_3")
+    assert not glossary("compile").fullmatch("terms_of_degree")
+    assert keys_of([{"a": {"b": 1, "2": 3}}, {"c": [{"d": 0}]}]) == {"a", "b", "c", "d"}
+
+
+def test_the_help_says_where_numbers_are_explained() -> None:
+    for parser in (_parser(), *commands().values()):
+        assert "What the numbers mean: docs/commands.md" in parser.format_help()
+
+
 def test_json_is_asked_of_every_command() -> None:
     assert {line.split()[0] for line in JSON_LINES} == set(commands())
 
@@ -213,6 +298,90 @@ def test_json_is_all_there_is_on_standard_output(
     assert main([*arguments, "--json"]) == 0
     found = json.loads(capfd.readouterr().out, parse_constant=pytest.fail)
     assert found
+
+
+def test_people_and_programs_get_the_same_values(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["decode", "samples.json", "--problem", "qubo.json", "--validation", "data.svm"]
+    capsys.readouterr()
+    assert main(line) == 0
+    text = dict(re.split(r" {2,}", row) for row in capsys.readouterr().out.splitlines())
+    assert main([*line, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    samples = load_samples("samples.json", load_qubo("qubo.json")[0])
+    place = found["rank"] - 1  # people count from one
+    assert found["energy"] == pytest.approx(samples.energies[place])
+    assert text["rank"] == f"{place + 1} of {len(samples)}, 1 is the lowest energy"
+    assert text["energy"] == f"{found['energy']:.6g}" != str(found["energy"])
+    assert text["weights"] == "[" + ", ".join(f"{w:.6g}" for w in found["weights"]) + "]"
+    assert main(["compile", "data.svm", "--bits", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["memory_bytes"] == 420
+    assert main(["compile", "data.svm", "--bits", "1"]) == 0
+    assert re.search(r"^memory +420 bytes$", capsys.readouterr().out, re.M)
+
+
+def test_values_are_shown_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    options = argparse.Namespace(quiet=False, json=False, format="text")
+    summary: dict[str, Any] = {
+        "a_share": 1 / 3,
+        "Two words, joined": None,
+        "nested": {"one more": float("nan"), "yes": True},
+        "none": [],
+        "names": ["a", None],
+        "numbers": (1.0, 2.5),
+        "many": 12345678,
+        "advice": "",
+        "size": cli_common.Worded(2048, "2 kB", "bytes"),
+    }
+    cli_common.show(summary, options, written=["a file"])
+    assert capsys.readouterr().out.splitlines() == [
+        "a share            0.333333",
+        "Two words, joined  not known",
+        "nested             nan yes",
+        "none               none",
+        "names              a, not known",
+        "numbers            [1, 2.5]",
+        "many               12,345,678",
+        "size               2 kB",
+        "written            a file",
+    ]
+    options.json = True
+    cli_common.show(summary, options, written=["a file"])
+    assert json.loads(capsys.readouterr().out) == {
+        "a_share": 1 / 3,
+        "two_words_joined": None,
+        "nested": {"one_more": None, "yes": True},
+        "none": [],
+        "names": ["a", None],
+        "numbers": [1.0, 2.5],
+        "many": 12345678,
+        "advice": "",
+        "size_bytes": 2048,
+        "written": ["a file"],
+    }
+    options.quiet = True
+    cli_common.show(summary, options)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("text", [" a share       fits        many", "0.333333        yes  12,345,678"]),
+        ("markdown", ["| a share | fits | many |", "| 0.333333 | yes | 12,345,678 |"]),
+        ("csv", ["a_share,fits,many", f"{1 / 3},yes,12345678"]),
+    ],
+)
+def test_tables_are_shown_for_people(
+    kind: str, expected: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = argparse.Namespace(quiet=False, json=False, format=kind)
+    first = {"a_share": 1 / 3, "fits": True, "many": 12345678}
+    cli_common.show_rows([first, {"a_share": 0, "fits": None, "many": None}], options)
+    shown = capsys.readouterr().out.splitlines()
+    assert [line for line in shown[:3] if "---" not in line][:2] == expected
+    assert ("not known" in shown[-1]) == (kind != "csv")
 
 
 def test_labels_are_in_the_json_of_predict(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -278,6 +447,37 @@ def test_verbose_names_each_pass_with_seconds_and_memory(
     assert all(found.group(4) != "kB" for found in told)  # Python alone takes megabytes
     assert main([*shlex.split(line)]) == 0
     assert "pass " not in capsys.readouterr().err
+
+
+def test_a_pass_is_told_with_the_time_that_it_took(caplog: pytest.LogCaptureFixture) -> None:
+    """No more is asked of the clock than that a tenth of a second of sleep is seen."""
+    from qcompile.passes import passing
+
+    with caplog.at_level("DEBUG", logger="qcompile"), passing("sleep"):
+        time.sleep(0.1)
+    (record,) = caplog.records
+    found = PASS.search(record.getMessage())
+    assert found is not None and float(found.group(2)) >= 0.1
+
+
+def test_memory_is_counted_as_the_system_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both sources speak of units of 1024 bytes."""
+    import resource
+
+    from qcompile import passes
+
+    status = tmp_path / "status"
+    status.write_text("VmPeak: 9 kB\nVmHWM:\t  3000 kB\n")
+    monkeypatch.setattr(passes, "_STATUS", status)
+    assert passes._peak() == 3000 * 1024
+    monkeypatch.setattr(passes, "_STATUS", tmp_path / "none")
+    monkeypatch.setattr(sys, "platform", "linux")
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert passes._peak() >= used * 1024
+    monkeypatch.setattr(sys, "platform", "darwin")  # there it is bytes already
+    assert used <= passes._peak() < 1024 * used
 
 
 def test_the_peak_is_that_of_the_pass(caplog: pytest.LogCaptureFixture) -> None:
@@ -418,9 +618,6 @@ class Terminal(io.StringIO):
 
 def shown(title: str, monkeypatch: pytest.MonkeyPatch, *, level: str, **options: Any) -> str:
     """Show a bar on a terminal and let the second pass that it waits for."""
-    import logging
-    import time
-
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
@@ -439,6 +636,36 @@ def shown(title: str, monkeypatch: pytest.MonkeyPatch, *, level: str, **options:
 
 def test_a_bar_shows_itself_and_names_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "the next pass" in shown("reading", monkeypatch, level="INFO")
+
+
+def wait_for(text: str, screen: Terminal) -> None:
+    """Let the bar draw itself until it shows this."""
+    end = time.monotonic() + 20
+    while text not in screen.getvalue():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_bar_shows_news_and_how_much_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    logging.getLogger("qcompile").setLevel("INFO")
+    with progress.bar("embed", counted=True) as update:
+        assert update is not None
+        update(1, 4, "40 qubits so far")
+        wait_for("40 qubits so far", screen)
+        wait_for("25%", screen)
+        update(3, 4)  # no news: the title again
+        wait_for("75%", screen)
+        wait_for("embed", screen)
+        with progress.bar("inner"):
+            progress.retitle("of the inner one")
+        wait_for("of the inner one", screen)
+        progress.retitle("of the outer one")  # the inner bar is gone
+        wait_for("of the outer one", screen)
+    assert progress._titles == []
 
 
 def test_a_bar_is_silent_where_it_is_not_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
