@@ -5,6 +5,9 @@ Stages are nouns (`Dataset`, `Moments`, `Loss`, `Pubo`, `Qubo`, `Embedded`,
 `quadratize`, `embed`, `unembed`); `compile` calls them in order up to the QUBO.
 """
 
+# Before all else: Ctrl-C may come while the rest is being imported.
+from qcompile import _start  # noqa: F401  # isort: skip
+
 from typing import Any
 
 from qcompile._version import __version__

@@ -101,7 +101,7 @@ def _on_machine(h: Floats, couplings: Floats, machine: Machine) -> dict[str, Any
     return {
         "machine": machine.name,
         "machine_scale": 1.0 / scale if scale else None,
-        "couplings_below_precision": lost,
+        "share_of_couplings_below_precision": lost,
     }
 
 

@@ -88,7 +88,7 @@ class Scaling:
             "smallest_scaled_coupling": self.smallest_coupling,
             "machine_precision_h": None if precision is None else precision[0],
             "machine_precision_j": None if precision is None else precision[1],
-            "couplings_below_precision": self.below,
+            "share_of_couplings_below_precision": self.below,
             "physical_dynamic_range": self.dynamic_range,
         }
 
@@ -189,7 +189,7 @@ def sweep(
                 "mean_energy": mean,
                 "chain_break_fraction": samples.chain_break_fraction,
                 "scale_factor": scaling.factor,
-                "couplings_below_precision": scaling.below,
+                "share_of_couplings_below_precision": scaling.below,
             }
         )
         if best is None or mean < best[0]:

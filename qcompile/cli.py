@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qcompile import (
+    _start,
     cli_completion,
     cli_hints,
     cli_leap,
@@ -30,10 +33,12 @@ from qcompile.cli_common import (
     BAD_INPUT,
     EXIT_CODES,
     FORMATS,
+    GLOSSARY,
     INTERRUPTED,
     NOT_PROVED,
     UNFINISHED,
     Parser,
+    Worded,
     add_command,
     add_dask_option,
     client_of,
@@ -95,31 +100,81 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 done, 1 a check failed, 2 bad input, 3 Leap or a job there (the message says how to go on),
     130 interrupted.
     """
-    parser = _parser()
-    if not (sys.argv[1:] if arguments is None else arguments):
-        parser.print_help(sys.stderr)
+    _start.ready()
+    _open_streams()
+    try:
+        return _run(arguments)
+    except BrokenPipeError:
+        # whoever read the output has gone: that is fine, but Python would complain at exit
+        _forget_output()
+        return 0
+    except OSError as error:
+        if not _is_about_output(error):
+            raise
+        _forget_output()
+        why = "it is closed" if error.errno == errno.EBADF else error.strerror
+        _complain(f"error: standard output cannot be written to: {why}")
         return BAD_INPUT
-    options = parser.parse_args(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Run the command; errors about the output are left to the caller."""
+    try:
+        parser = _parser()
+        if not (sys.argv[1:] if arguments is None else arguments):
+            parser.print_help(sys.stderr)
+            return BAD_INPUT
+        options = parser.parse_args(arguments)
+    except SystemExit:
+        sys.stdout.flush()  # help that nobody could read is no success
+        raise
     logging.basicConfig(format="qcompile: %(message)s", force=True)
     logging.getLogger("qcompile").setLevel(_log_level(options))
-    code = 0
     try:
         code = options.run(options) or 0
         sys.stdout.flush()
     except QcompileError as error:
         advice = cli_hints.next_command(error, options, options.command)
-        print(f"qcompile: error: {error}{advice}", file=sys.stderr)
+        _complain(f"error: {error}{advice}")
         return UNFINISHED if isinstance(error, LeapError) else BAD_INPUT
     except MemoryError:
-        print("qcompile: error: out of memory; use fewer rows, features or bits", file=sys.stderr)
+        _complain("error: out of memory; use fewer rows, features or bits")
         return BAD_INPUT
     except KeyboardInterrupt:
-        print("qcompile: interrupted; nothing half-written was left behind", file=sys.stderr)
+        _complain("interrupted; nothing half-written was left behind")
         return INTERRUPTED
-    except BrokenPipeError:
-        # whoever read the output has gone: that is fine, but Python would complain at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return code
+    return int(code)
+
+
+def _complain(text: str) -> None:
+    with suppress(OSError):  # nobody can be told
+        print(f"qcompile: {text}", file=sys.stderr)
+
+
+def _open_streams() -> None:
+    """Put something in the place of streams that the shell has closed (>&-)."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115, PTH123  # for as long as we run
+    if sys.stdout is None:  # open for reading only: what is written fails, and is told
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123
+
+
+def _is_about_output(error: OSError) -> bool:
+    """Tell a full or closed standard output from other trouble, which names its file."""
+    if error.filename is not None:
+        return False
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return True
+    return error.errno in (errno.ENOSPC, errno.EBADF, errno.EIO, errno.EFBIG, errno.EDQUOT)
+
+
+def _forget_output() -> None:
+    """Let what was not written go, or Python would try again at exit and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _log_level(options: argparse.Namespace) -> int:
@@ -164,7 +219,8 @@ def _ways(commands: dict[str, Parser]) -> Iterator[str]:
 def _exit_codes() -> str:
     lines = [f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items()]
     kept = "       (embed, solve and train keep the best so far, say so, and exit with 0)"
-    return "\n".join(["Exit codes:", *lines, kept, "", "Each command: qcompile COMMAND --help"])
+    more = ["Each command: qcompile COMMAND --help", f"What the numbers mean: {GLOSSARY}"]
+    return "\n".join(["Exit codes:", *lines, kept, "", *more])
 
 
 def _add_data_command(commands: Any) -> None:
@@ -173,7 +229,7 @@ def _add_data_command(commands: Any) -> None:
         "data",
         summary="look at a data set, or write one as svmlight text",
         example="""
-            qcompile data synthetic --noise 0.1 --split 0.7 0.3 -o train.svm -o test.svm
+            qcompile data synthetic:features=4 --noise 0.1 --split 0.7 0.3 -o data.svm -o new.svm
             qcompile data breast-cancer -o data.svm
             qcompile data --list
         """,
@@ -214,8 +270,8 @@ def _add_compile_command(commands: Any) -> None:
         "compile",
         summary="turn a data set into a polynomial of weight bits and a QUBO",
         example="""
-            qcompile compile data.svm --order 3 --bits 4 --emit qubo.json
-            qcompile compile data.svm --features 5 --bits 2 --emit qubo.json --emit pubo.json
+            qcompile compile data.svm --order 3 --bits 4 --emit qubo.json --emit pubo.json
+            qcompile compile data.svm --features 4 --bits 2 --emit qubo.json --emit moments.npz
             qcompile compile breast-cancer --features 4 --bits 1 --emit qubo=problem.lp -v
         """,
     )
@@ -340,7 +396,7 @@ def _numbers(text: str) -> tuple[float, ...]:
 
 def _run_data(options: argparse.Namespace) -> None:
     if options.list:
-        show({name: _first_line(make) for name, make in named_sets.NAMES.items()}, options)
+        _list_named_sets(options)
         return
     if options.data is None:
         raise InputError("no DATA; expected a file, - or a named set (qcompile data --list)")
@@ -355,6 +411,15 @@ def _run_data(options: argparse.Namespace) -> None:
         for part, path in zip(parts, options.output, strict=False):
             files.save_svmlight(part, path)
     show(_describe_data(data), options, written=options.output)
+
+
+def _list_named_sets(options: argparse.Namespace) -> None:
+    """Name the sets: in JSON as values, since their names are no keys."""
+    about = {name: _first_line(make) for name, make in named_sets.NAMES.items()}
+    if options.json:
+        show({"sets": [{"name": name, "about": text} for name, text in about.items()]}, options)
+    else:
+        show(about, options)
 
 
 def _run_loss(options: argparse.Namespace) -> None:
@@ -414,7 +479,7 @@ def _run_compile(options: argparse.Namespace) -> None:
     if reduced is not None:
         summary |= _describe_qubo(reduced)
         if options.compare_dimod:
-            summary["dimod's ancillas"] = dimod_ancillas(compiled.pubo)
+            summary["dimod ancillas"] = dimod_ancillas(compiled.pubo)
     show(summary, options, written=[*(path for _, path in emits), *pages])
 
 
@@ -454,6 +519,9 @@ def _run_verify(options: argparse.Namespace) -> int:
     algebra = any(check.name.startswith("algebra") for check in found.checks)
     if found.holds and not holds:
         shown["verdict"] = "the QUBO is proved, but this embedding does not serve it: embed again"
+    elif data is not None and _only_rows_differ(found.checks, data, qubo):
+        rows = f"{qubo.source.get('name', 'data')}, {qubo.source.get('rows', '?')} rows"
+        shown["verdict"] = f"NOT proved: these are not the rows it was compiled from ({rows})"
     elif not holds:
         shown["verdict"] = "NOT proved: do not use this file"
     elif not algebra:
@@ -462,6 +530,15 @@ def _run_verify(options: argparse.Namespace) -> int:
         shown["verdict"] = "proved: the minimum over the ancillas is the polynomial, for all bits"
     show(shown, options)
     return 0 if holds else NOT_PROVED
+
+
+def _only_rows_differ(checks: Sequence[Check], data: Dataset, qubo: Qubo) -> bool:
+    """Say whether nothing is wrong but that the data are others than those on record."""
+    if [check.name for check in checks if not check.holds] != ["data"]:
+        return False
+    known, given = qubo.source, data.source
+    told = "sha256" if "sha256" in known and "sha256" in given else "name"
+    return known.get(told) != given.get(told) or known.get("rows", len(data)) != len(data)
 
 
 def _check_embedding(options: argparse.Namespace, qubo: Qubo) -> Check:
@@ -604,9 +681,9 @@ def _describe_data(data: Dataset) -> dict[str, Any]:
         "data": data.source.get("name", "data"),
         "rows": len(data),
         "features": data.features,
-        "density": round(data.density, 6),
+        "density": data.density,
         "labels": _label_map(data.preparation),
-        "baseline error": round(data.baseline_error, 6),
+        "baseline error": data.baseline_error,
     }
 
 
@@ -633,7 +710,7 @@ def _describe_pubo(pubo: Pubo) -> dict[str, Any]:
     described: dict[str, Any] = {"variables": pubo.variables}
     described |= {f"terms of degree {j}": count for j, count in enumerate(pubo.terms, 1)}
     size = sum(a.nbytes for a in pubo.indices) + sum(a.nbytes for a in pubo.coefficients)
-    described["memory"] = human(size)
+    described["memory"] = Worded(size, human(size), "bytes")
     if pubo.encoding is not None and pubo.encoding.bounds is not None:
         full = pubo.encoding.features * pubo.encoding.bits
         described["bits removed by pruning"] = full - pubo.encoding.variables
@@ -646,4 +723,4 @@ def _describe_pubo(pubo: Pubo) -> dict[str, Any]:
 
 def _describe_qubo(qubo: Qubo) -> dict[str, Any]:
     counted = account(qubo)
-    return {name.replace("_", " "): value for name, value in counted.items() if value is not None}
+    return {name: value for name, value in counted.items() if value is not None}

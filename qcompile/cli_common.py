@@ -5,33 +5,36 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import math
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, NoReturn
-
-import orjson
 
 __all__ = [
     "BAD_INPUT",
     "EXIT_CODES",
     "FORMATS",
+    "GLOSSARY",
     "INTERRUPTED",
     "NOT_PROVED",
     "UNFINISHED",
     "Parser",
+    "Worded",
     "add_command",
     "add_dask_option",
     "client_of",
     "grouped",
+    "key_of",
     "show",
     "show_rows",
 ]
 
 NOT_PROVED, BAD_INPUT, UNFINISHED, INTERRUPTED = 1, 2, 3, 130
 FORMATS = ("text", "markdown", "csv", "json")
+GLOSSARY = "docs/commands.md"  # explains every name that a command prints
 
 _DATA_HELP = """\
 DATA is an svmlight (LIBSVM) file, plain or .gz, .bz2, .xz; a pattern of such files in quotes
@@ -69,6 +72,11 @@ class Parser(argparse.ArgumentParser):
         """Say it in one line, with what may have been meant, and where help is."""
         meant = _command_meant(message, self)
         self.exit(BAD_INPUT, f"qcompile: error: {message}{meant} (see {self.prog} --help)\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print help; unlike argparse, let a full or closed output be an error."""
+        if message:
+            (file or sys.stderr).write(message)
 
     def commands(self) -> dict[str, Parser]:
         """Give the parsers of the commands by their names, in order."""
@@ -111,7 +119,9 @@ def add_command(
         name,
         help=summary,
         description=f"{summary[0].upper()}{summary[1:]}.\n\n{_DATA_HELP if takes_data else ''}",
-        epilog="Examples:\n" + "".join(f"  {line}\n" for line in examples),
+        epilog="Examples:\n"
+        + "".join(f"  {line}\n" for line in examples)
+        + f"\nWhat the numbers mean: {GLOSSARY}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -163,17 +173,30 @@ def grouped(kind: type, options: argparse.Namespace) -> Any:
     return kind(**{f.name: getattr(options, f.name) for f in fields(kind)})
 
 
+@dataclass(frozen=True)
+class Worded:
+    """A value that people read in other words; programs get it plain, its unit in the key."""
+
+    value: Any
+    text: str
+    unit: str = ""
+
+
 def show_rows(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
     """Print a table in the format asked for; a single row as a list of names and values."""
     kind = "json" if options.json else options.format
-    if kind == "json":  # not orjson: numbers of any size
-        print(json.dumps(rows, indent=2))
+    if kind == "json":
+        print(_json([_plain(row) for row in rows]))
         return
     if kind == "text" and len(rows) == 1:
         show(rows[0], options)
         return
-    names = list(rows[0])
-    table = [names] + [[_cell(row[name], kind) for name in names] for row in rows]
+    if kind == "csv":  # for programs: the keys and the numbers of JSON
+        cells = [{key: _csv_cell(value) for key, value in _plain(row).items()} for row in rows]
+    else:
+        cells = [{_words(name): _text(value) for name, value in row.items()} for row in rows]
+    names = list(cells[0])
+    table = [names] + [[row[name] for name in names] for row in cells]
     if kind == "csv":
         csv.writer(sys.stdout, lineterminator="\n").writerows(table)
         return
@@ -188,10 +211,6 @@ def show_rows(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
     print("\n".join(lines))
 
 
-def _cell(value: object, kind: str) -> str:
-    return f"{value:,}" if isinstance(value, int) and kind != "csv" else str(value)
-
-
 def show(
     summary: dict[str, Any], options: argparse.Namespace, *, written: Sequence[str] = ()
 ) -> None:
@@ -200,19 +219,75 @@ def show(
         return
     stream = sys.stderr if "-" in written else sys.stdout
     if options.json:
-        text = orjson.dumps({**summary, "written": list(written)}, option=orjson.OPT_INDENT_2)
-        print(text.decode(), file=stream)
+        print(_json({**_plain(summary), "written": list(written)}), file=stream)
         return
-    width = max(map(len, summary))
-    for name, value in summary.items():
-        shown = _text(value)
-        print(f"{name:<{width}}  {shown}", file=stream)
-    for path in written:
-        if path != "-":
-            print(f"{'written':<{width}}  {path}", file=stream)
+    shown = [(_words(name), _text(value)) for name, value in summary.items()]
+    shown += [("written", path) for path in written if path != "-"]
+    width = max((len(name) for name, _ in shown), default=0)
+    for name, text in shown:
+        if text:  # no advice is no line
+            print(f"{name:<{width}}  {text}", file=stream)
+
+
+def key_of(name: str) -> str:
+    """Give the key of a name in JSON: lower-case words joined by underscores.
+
+    >>> key_of("algebra, term by term")
+    'algebra_term_by_term'
+    """
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def _words(name: str) -> str:
+    """Give a name as people see it; a_0 stays the coefficient that it is."""
+    return name if re.fullmatch(r"[a-z]_\d+", name) else name.replace("_", " ")
+
+
+def _json(value: object) -> str:
+    """Write JSON of numbers of any size, in ASCII: any terminal takes it."""
+    return json.dumps(value, indent=2, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """Give values for programs: keys of one kind, numbers in full, nothing that JSON lacks."""
+    if isinstance(value, Mapping):
+        plain = {}
+        for name, item in value.items():
+            unit = item.unit if isinstance(item, Worded) else ""
+            plain[key_of(f"{name} {unit}")] = _plain(item)
+        return plain
+    if isinstance(value, Worded):
+        return _plain(value.value)
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _csv_cell(value: object) -> str:
+    if value is None:
+        return ""
+    return _text(value) if isinstance(value, bool) else str(value)
 
 
 def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    """Give a value for people: six digits are enough for them."""
+    match value:
+        case Worded():
+            return value.text
+        case None:
+            return "not known"
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:.6g}"
+        case list() | tuple():
+            parts = [_text(part) for part in value]
+            numbers = all(isinstance(part, int | float) for part in value)
+            return f"[{', '.join(parts)}]" if numbers and parts else ", ".join(parts) or "none"
+        case Mapping():
+            return " ".join(_text(part) for part in value.values() if part not in (None, ""))
+    return str(value)

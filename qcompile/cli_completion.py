@@ -12,7 +12,7 @@ from qcompile.cli_common import Parser, add_command, show
 __all__ = ["SHELLS", "add_commands", "script_for"]
 
 # What a value is, by the name that help gives it.
-_FILES = ("FILE", "PATH", "[KIND=]PATH", "QUBO", "SAMPLES", "MODEL")
+_FILES = ("FILE", "PATH", "[KIND=]PATH", "QUBO", "SAMPLES", "MODEL", "RUN")
 _KINDS = dict.fromkeys(_FILES, "file") | {"DATA": "data", "FOLDER": "folder", "JOB": "job"}
 _JOBS = "${QCOMPILE_JOBS:-${XDG_DATA_HOME:-$HOME/.local/share}/qcompile/jobs}"
 
@@ -105,7 +105,7 @@ def _slot(action: argparse.Action) -> Slot:
         words = _named_sets() if kind == "data" else ()
     text = "" if action.help in (None, argparse.SUPPRESS) else str(action.help)
     return Slot(
-        tuple(action.option_strings) or (action.dest,),
+        tuple(action.option_strings) or (str(action.metavar or action.dest),),
         kind,
         words,
         text,
@@ -250,6 +250,8 @@ def _zsh_option(name: str, slot: Slot) -> str:
 
 
 def _zsh_value(place: int, slot: Slot) -> str:
+    if slot.many:
+        return _quoted(f"*:{slot.names[0]}:{_zsh_action(slot)}")
     colon = "::" if slot.optional else ":"
     return _quoted(f"{place}{colon}{slot.names[0]}:{_zsh_action(slot)}")
 

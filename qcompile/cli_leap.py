@@ -354,7 +354,7 @@ def _show(found: Submission, options: argparse.Namespace, outputs: list[str]) ->
         "distinct": len(samples),
         "lowest energy": float(samples.energies[0]),
         "times found": int(samples.occurrences[0]),
-        "chains broken": samples.chain_break_fraction,
+        "share of chains broken": samples.chain_break_fraction,
         "seconds billed": None if billed is None else billed / 1e6,
     }
     if found.classifier is not None:
@@ -384,7 +384,7 @@ def _row(job: Job) -> dict[str, Any]:
     return {
         "job": job.id,
         "stage": job.stage,
-        "solver": str(job.solver.get("name")),
+        "solver": job.solver.get("name"),
         "reads": job.cost.get("reads"),
         "problems": len(job.parts),
         "label": job.label,
@@ -400,7 +400,7 @@ def _described(job: Job) -> dict[str, Any]:
         **_row(job),
         "created": job.created,
         "solver_type": job.solver_type,
-        "parts": [f"{s.stage} {s.id or ''} {s.message}".strip() for s in states],
+        "parts": [{"stage": s.stage, "id": s.id, "message": s.message} for s in states],
         "labels": [part.label for part in job.parts],
         "seconds_estimated": job.cost.get("seconds_billed"),
         "endpoint": job.endpoint,
@@ -425,7 +425,7 @@ def _run_cancel(options: argparse.Namespace) -> None:
     over = all(stage in ("cancelled", "failed") for stage in stages)
     summary = {
         "job": job.id,
-        "parts": ", ".join(stages),
+        "parts": list(stages),
         "next": "nothing: it will not run" if over else fate(job),
     }
     show(summary, options)

@@ -115,6 +115,8 @@ def _run_machines(options: argparse.Namespace) -> None:
     if options.machine is not None:
         with bar("make graphs"), passing("make graphs"):
             row = _describe(load_machine(options.machine))
+        if options.format == "text" and not options.json:  # not every machine has each range
+            row = {name: value for name, value in row.items() if value is not None}
         show_rows([row], options)
         return
     names = ("name", "topology", "shape", "qubits", "couplers", "working_qubits", "title")
@@ -278,7 +280,7 @@ def _in_words(figures: dict[str, Any], table: list[dict[str, Any]]) -> dict[str,
             f"mean energy {row['mean_energy']:.6g}, lowest {row['lowest_energy']:.6g}, "
             f"chains broken {row['chain_break_fraction']:.1%}"
         )
-    return {name.replace("_", " "): value for name, value in figures.items() if value is not None}
+    return {name: value for name, value in figures.items() if value is not None}
 
 
 def chain_strength(text: str) -> float | str:

@@ -79,6 +79,7 @@ def load_problem(path: str) -> Pubo | Qubo:
 
 
 def _check_ending(path: str) -> None:
+    files.check_exists(path)
     if Path(path).suffix.lower() not in (".json", ".npz"):
         raise InputError(f"{path}: expected a qubo or pubo file that ends in .json or .npz")
 
@@ -107,12 +108,12 @@ def _run_quadratize(options: argparse.Namespace) -> None:
     )
     for path in written:
         qubo_files.save_qubo(qubo, path, pubo=pubo, drop_offset=options.drop_offset)
-    counted = {name.replace("_", " "): v for name, v in account(qubo).items() if v is not None}
+    counted = {name: value for name, value in account(qubo).items() if value is not None}
     summary = {
         "degree": pubo.degree,
         **{f"terms of degree {j}": count for j, count in enumerate(pubo.terms, 1)},
         **counted,
     }
     if options.compare_dimod:
-        summary["dimod's ancillas"] = dimod_ancillas(pubo)
+        summary["dimod ancillas"] = dimod_ancillas(pubo)
     show(summary, options, written=written)

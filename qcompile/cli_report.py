@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from qcompile.cli_common import add_command, show
+from qcompile.cli_common import Worded, add_command, show
 from qcompile.errors import InputError
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _run_report(
     if options.test is not None:
         run = run_files.with_test(run, prepared(options.test, origin))
     shown, absent = write_report(run, options.output)
-    summary = {"shown": ", ".join(shown), "not shown": ", ".join(absent) or "nothing"}
+    summary = {"shown": shown, "not shown": Worded(absent, ", ".join(absent) or "nothing")}
     show(summary, options, written=[options.output])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from qcompile import cli_machine, cli_report, embedding_files, files
 from qcompile.artifacts import Dataset, Preparation, Pubo, Qubo, frozen
-from qcompile.cli_common import add_command, add_dask_option, client_of, grouped, show
+from qcompile.cli_common import Worded, add_command, add_dask_option, client_of, grouped, show
 from qcompile.cli_pubo import load_problem
 from qcompile.errors import InputError
 from qcompile.passes import passing
@@ -211,8 +211,8 @@ def _run_solve(options: argparse.Namespace) -> None:
         "lowest energy": float(found.energies[0]),
         "times found": int(found.occurrences[0]),
         "wrong ancillas of the lowest": int(found.violations[0]),
-        "chains broken": found.chain_break_fraction,
-        "seconds": round(float(found.info["seconds"]), 3),
+        "share of chains broken": found.chain_break_fraction,
+        "seconds": float(found.info["seconds"]),
     }
     show(summary, options, written=[options.output] if options.output else [])
 
@@ -238,10 +238,11 @@ def _run_decode(options: argparse.Namespace) -> None:
         found = decode(problem, samples, validation=validation)
     if options.output:
         save_classifier(found, options.output)
+    rank = found.source["rank"] + 1  # people count from one
     summary = {
         "samples": len(samples),
         "energy": found.source["energy"],
-        "rank": found.source["rank"],
+        "rank": Worded(rank, f"{rank} of {len(samples)}, 1 is the lowest energy"),
         "weights": found.weights.tolist(),
     }
     if validation is not None:

@@ -119,7 +119,7 @@ class Columns:
         """Give the columns with the largest correlation with the label, ascending."""
         if not 1 <= number <= self.features:
             raise InputError(
-                f"{number} features chosen of {self.features}; expected fewer, at least 1"
+                f"{number} features chosen of {self.features}; expected 1 to {self.features}"
             )
         deviation = self._deviation()
         usable = deviation > _ROUNDING * self.largest

@@ -162,14 +162,15 @@ def find_embedding(
     report = preflight(qubo, machine)
     if report.impossible:
         raise EmbeddingNotFound(report.message)
-    options = _Options(method, prefer, seed, tries, effort, time.monotonic() + time_limit)
+    began = time.monotonic()
+    options = _Options(method, prefer, seed, tries, effort, began + time_limit)
     ground = _Ground(qubo, machine)
     search = _Search(ground, options, progress)
     search.run()
     if search.best is None:
-        late = time.monotonic() > options.deadline
+        taken = time.monotonic() - began
         raise EmbeddingNotFound(
-            _not_found(report.message, machine, qubo, options, time_limit, late)
+            _not_found(report.message, machine, qubo, options, taken, taken > time_limit)
         )
     owner, name = search.best
     found = Embedding(
@@ -214,7 +215,7 @@ def _not_found(
     return (
         f"no embedding of {qubo.variables} variables and {len(qubo.first)} couplings found on "
         f"{machine.name} ({len(machine.nodes)} qubits) with method {options.method} in "
-        f"{seconds:g} s: {advice or 'use fewer bits or features, or a larger machine'}"
+        f"{seconds:.1f} s: {advice or 'use fewer bits or features, or a larger machine'}"
     )
 
 

@@ -38,6 +38,7 @@ from qcompile.errors import FormatError, InputError, MemoryLimitError, QcompileE
 
 __all__ = [
     "all_or_nothing",
+    "check_exists",
     "check_outputs",
     "check_writable",
     "load_loss",
@@ -533,6 +534,12 @@ def _tensor_key(name: str) -> tuple[int, int]:
     return int(degree), int(power)
 
 
+def check_exists(path: str | Path) -> None:
+    """Say first that a file is not there, before anything about its name."""
+    if not os.path.exists(path):  # noqa: PTH110  # unlike Path it takes names of any length
+        raise InputError(f"{path}: no such file")
+
+
 @contextmanager
 def explained(path: str | Path) -> Iterator[None]:
     """Turn whatever a broken file can cause into one error that names the file.
@@ -550,6 +557,8 @@ def explained(path: str | Path) -> Iterator[None]:
         ) from None
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a folder; expected a file") from None
     except QcompileError as error:
         raise FormatError(f"{path}: {_one_line(error)}") from None
     except KeyError as error:
@@ -575,6 +584,8 @@ def _one_line(error: Exception) -> str:
     """Give the reason in one line of bounded length, whatever of the file is quoted in it."""
     lines = str(error).splitlines()
     reason = lines[0].strip() if lines else type(error).__name__
+    if reason.startswith("str is not valid UTF-8"):  # orjson speaks of surrogates
+        return "binary data, not text"
     return reason if len(reason) <= _LONGEST_REASON else reason[:_LONGEST_REASON] + "..."
 
 

@@ -62,6 +62,10 @@ def fit_loss(
     order = moments.order if order is None else order
     values: tuple[float, ...] = () if coefficients is None else tuple(map(float, coefficients))
     order, kind = (len(values) - 1, "custom") if values else (order, _kind(order, fit, omega))
+    if len(values) > 9:
+        raise InputError(
+            f"{len(values)} coefficients make a loss of order {order}; expected order 1 to 8"
+        )
     if order > moments.order and kind != "omega":  # even orders take only the rows' lengths
         raise InputError(
             f"a loss of order {order} needs moments up to degree {order}; "

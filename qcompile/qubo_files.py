@@ -24,6 +24,7 @@ from qcompile.files import (
     FORMAT_VERSION,
     as_record,
     check_depth,
+    check_exists,
     check_finite,
     encoding_from_dict,
     encoding_to_dict,
@@ -219,6 +220,7 @@ def _write_binary(qubo: Qubo, path: str | Path, known: Mapping[str, Any]) -> Non
 
 def load_qubo(path: str | Path) -> tuple[Qubo, Fingerprint | None]:
     """Read a .json or .npz file; gives the QUBO and the fingerprint of its polynomial, if any."""
+    check_exists(path)
     if Path(path).suffix.lower() not in (".json", ".npz"):
         raise InputError(f"{path}: expected a QUBO as .json or .npz, which tell about its ancillas")
     with explained(path):

@@ -261,10 +261,12 @@ class Cubic:
         from qcompile.descent_kernel import search
 
         point = np.array(start)
-        bend = self.third @ point
-        curves = self.second + bend
-        slope = self.first + self.second @ point + bend @ point / 2
-        energy = self.constant + point @ (self.first + self.second @ point / 2 + bend @ point / 6)
+        with np.errstate(all="ignore"):  # what overflows is refused with the range, in one line
+            bend = self.third @ point
+            curves = self.second + bend
+            slope = self.first + self.second @ point + bend @ point / 2
+            half = self.first + self.second @ point / 2 + bend @ point / 6
+            energy = self.constant + point @ half
         if kicks is None:
             kicks = min(15, 3 * 10**7 // len(point) ** 3)
         seed = int(np.abs(start / reach).sum())

@@ -6,21 +6,26 @@ import argparse
 import contextlib
 import io
 import json
+import logging
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dimod
 import pytest
 
 from qcompile import cli, cli_common, progress
 from qcompile.cli import _parser, main
 from qcompile.job_folders import list_jobs
+from qcompile.qubo_files import load_qubo
+from qcompile.samples import load_samples
 from tests.sapi import Sapi
 
 JOB = re.compile(r"\b2026\d{4}-\d{6}-[0-9a-f]{8}\b")  # the id that stands in examples
@@ -34,7 +39,7 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 def examples(name: str) -> list[str]:
     """Read the examples from the help that a user sees."""
-    text = commands()[name].format_help().split("Examples:")[1]
+    text = commands()[name].format_help().split("Examples:")[1].partition("What the")[0]
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
@@ -65,11 +70,15 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "data synthetic:examples=120,features=5 -o data.svm",
             "data synthetic:examples=40,features=5 -o new.svm",
             "compile data.svm --bits 1 --emit qubo.json --emit pubo.json",
-            "embed qubo.json --machine advantage -o embedding.json",
+            "compile data.svm --bits 1 --emit moments.npz --emit loss.json",
+            "compile data.svm --bits 1 --emit qubo=written.bqm --emit qubo=written.lp",
+            "embed qubo.json --machine advantage -o embedding.json --target target.json",
             "solve qubo.json --solver exact -o samples.json",
             "decode samples.json --problem qubo.json -o model.json",
         ):
             assert main([*shlex.split(line), "-q"]) == 0, line
+        spins = dimod.BinaryQuadraticModel({"a": 1.0}, {("a", "b"): -1.0}, 0.0, "SPIN")
+        Path("ising.json").write_text(json.dumps(spins.to_serializable()))
     return folder
 
 
@@ -142,16 +151,20 @@ def test_examples_of_each_command_run(
         assert run(line, monkeypatch) == 0, (line, capsys.readouterr().err)
 
 
-def test_the_stages_of_the_help_can_be_run_one_after_the_other(
+def test_the_lines_of_the_help_can_be_run_one_after_the_other(
     server: Sapi, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["data", "synthetic:examples=80,features=4", "-o", "data.svm", "-q"]) == 0
-    assert main(["data", "synthetic:examples=20,features=4", "-o", "new.svm", "-q"]) == 0
-    text = _parser().format_help().split("Stages, in order:")[1].split("\n\n")[0]
-    for line in text.strip().splitlines():
-        assert run(line.strip(), monkeypatch) == 0, capsys.readouterr().err
-    labels = capsys.readouterr().out.splitlines()[-20:]
-    assert set(labels) <= {"-1", "1"}
+    """All of them, the short cuts and the real machine too, in a folder that is empty at first."""
+    assert [path for path in Path().iterdir() if path.suffix] == []
+    text = _parser().format_help().partition("Stages, in order:")[2].partition("Exit codes:")[0]
+    lines = [line.strip() for line in text.splitlines() if line.startswith("  qcompile ")]
+    assert len(lines) == len(commands())
+    for line in lines:
+        capsys.readouterr()
+        assert run(line, monkeypatch) == 0, (line, capsys.readouterr().err)
+        if line.startswith("qcompile predict"):
+            labels = capsys.readouterr().out.splitlines()
+            assert len(labels) == 3000 and set(labels) == {"-1", "1"}
 
 
 JSON_LINES = [
@@ -189,6 +202,87 @@ JSON_LINES = [
 ]
 
 
+# Lines whose output is labels, a script, names of sets or a table, not names and values.
+NO_NAMES = re.compile(
+    r"data --list|predict (?!.* -o)|completion|machines$|estimate --(table|machine)|jobs$"
+)
+MORE_LINES = [
+    "compile data.svm --bits 1 --compare-dimod --max-ancillas 2",
+    "compile data.svm --bits 1 --prune --threshold 0.01",
+    "compile data.svm --bits 1 --order 6",
+    "compile data.svm --bits 1 --l0 0.01",
+    "estimate data.svm --bits 1 --machine advantage",
+    "solve pubo.json -n 5",
+    "decode samples.json --problem qubo.json --validation data.svm",
+    "train data.svm --bits 1 --validation 0.2 -n 5 --cv 2 --grid range=auto,1 --grid l2=0.1",
+    "verify qubo.json --pubo pubo.json",
+    "submit qubo.json -n 10 --yes --again --no-wait",
+    "submit qubo.json --solver-type hybrid --dry-run",
+    "machines advantage2",
+]
+
+
+def glossary(command: str) -> re.Pattern[str]:
+    """Read the names that the page explains for a command; words in capitals stand for others."""
+    page = (Path(__file__).parent.parent / cli_common.GLOSSARY).read_text()
+    text = page.partition("## What the numbers mean")[2].partition("\n## ")[0]
+    names: list[str] = []
+    for section in text.split("\n### ")[1:]:
+        title, _, body = section.partition("\n")
+        if title == "Every command" or f"`{command}`" in title:
+            for row in re.findall(r"^\| (`.*?`) \|", body, re.M):
+                names += re.findall(r"`([^`]+)`", row)
+    shown = [re.sub(r"\b(N|S|NAME|PART|SETTING)\b", ".+", name) for name in names]
+    keys = [re.sub(r"(?<=_)(n|s)$", ".+", cli_common.key_of(name)) for name in names]
+    return re.compile("|".join([*shown, *keys]))
+
+
+def keys_of(value: Any) -> set[str]:
+    """Collect the keys of a JSON value, those of values inside too; numbers are no names."""
+    if isinstance(value, dict):
+        inside = (keys_of(item) for item in value.values())
+        return set().union({key for key in value if not key.isdigit()}, *inside)
+    return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
+
+
+@pytest.mark.parametrize("line", [*JSON_LINES, *MORE_LINES])
+def test_every_name_that_is_printed_is_explained(
+    line: str, request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str]
+) -> None:
+    prepare(line.split()[0], request)
+    job = list_jobs()[0].id if "JOB" in line else ""
+    arguments = [job if word == "JOB" else word for word in shlex.split(line)]
+    known = glossary(arguments[0])
+    capfd.readouterr()
+    if not NO_NAMES.match(line):
+        assert main(arguments) == 0
+        out = capfd.readouterr().out
+        names = {re.split(r" {2,}", row)[0] for row in out.splitlines() if row}
+        assert {name for name in names if not known.fullmatch(name)} == set()
+        assert "None" not in out and "True" not in out and "False" not in out
+        numbers = re.findall(r"(?<=  )-?([\d.]+)$", out, re.M)
+        digits = [number.replace(".", "").lstrip("0") for number in numbers]
+        assert [number for number in digits if len(number) > 6] == []  # nobody reads more
+    assert main([*arguments, "--json"]) == 0
+    keys = keys_of(json.loads(capfd.readouterr().out))
+    assert {key for key in keys if not known.fullmatch(key)} == set()
+    assert {key for key in keys if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)*", key)} == set()
+
+
+def test_a_name_that_is_not_explained_would_be_found() -> None:
+    known = glossary("solve")
+    assert known.fullmatch("lowest energy") and known.fullmatch("lowest_energy")
+    assert not known.fullmatch("lowest") and not known.fullmatch("chain strength")
+    assert glossary("compile").fullmatch("terms_of_degree_3")
+    assert not glossary("compile").fullmatch("terms_of_degree")
+    assert keys_of([{"a": {"b": 1, "2": 3}}, {"c": [{"d": 0}]}]) == {"a", "b", "c", "d"}
+
+
+def test_the_help_says_where_numbers_are_explained() -> None:
+    for parser in (_parser(), *commands().values()):
+        assert "What the numbers mean: docs/commands.md" in parser.format_help()
+
+
 def test_json_is_asked_of_every_command() -> None:
     assert {line.split()[0] for line in JSON_LINES} == set(commands())
 
@@ -204,6 +298,90 @@ def test_json_is_all_there_is_on_standard_output(
     assert main([*arguments, "--json"]) == 0
     found = json.loads(capfd.readouterr().out, parse_constant=pytest.fail)
     assert found
+
+
+def test_people_and_programs_get_the_same_values(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["decode", "samples.json", "--problem", "qubo.json", "--validation", "data.svm"]
+    capsys.readouterr()
+    assert main(line) == 0
+    text = dict(re.split(r" {2,}", row) for row in capsys.readouterr().out.splitlines())
+    assert main([*line, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    samples = load_samples("samples.json", load_qubo("qubo.json")[0])
+    place = found["rank"] - 1  # people count from one
+    assert found["energy"] == pytest.approx(samples.energies[place])
+    assert text["rank"] == f"{place + 1} of {len(samples)}, 1 is the lowest energy"
+    assert text["energy"] == f"{found['energy']:.6g}" != str(found["energy"])
+    assert text["weights"] == "[" + ", ".join(f"{w:.6g}" for w in found["weights"]) + "]"
+    assert main(["compile", "data.svm", "--bits", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["memory_bytes"] == 420
+    assert main(["compile", "data.svm", "--bits", "1"]) == 0
+    assert re.search(r"^memory +420 bytes$", capsys.readouterr().out, re.M)
+
+
+def test_values_are_shown_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    options = argparse.Namespace(quiet=False, json=False, format="text")
+    summary: dict[str, Any] = {
+        "a_share": 1 / 3,
+        "Two words, joined": None,
+        "nested": {"one more": float("nan"), "yes": True},
+        "none": [],
+        "names": ["a", None],
+        "numbers": (1.0, 2.5),
+        "many": 12345678,
+        "advice": "",
+        "size": cli_common.Worded(2048, "2 kB", "bytes"),
+    }
+    cli_common.show(summary, options, written=["a file"])
+    assert capsys.readouterr().out.splitlines() == [
+        "a share            0.333333",
+        "Two words, joined  not known",
+        "nested             nan yes",
+        "none               none",
+        "names              a, not known",
+        "numbers            [1, 2.5]",
+        "many               12,345,678",
+        "size               2 kB",
+        "written            a file",
+    ]
+    options.json = True
+    cli_common.show(summary, options, written=["a file"])
+    assert json.loads(capsys.readouterr().out) == {
+        "a_share": 1 / 3,
+        "two_words_joined": None,
+        "nested": {"one_more": None, "yes": True},
+        "none": [],
+        "names": ["a", None],
+        "numbers": [1.0, 2.5],
+        "many": 12345678,
+        "advice": "",
+        "size_bytes": 2048,
+        "written": ["a file"],
+    }
+    options.quiet = True
+    cli_common.show(summary, options)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("text", [" a share       fits        many", "0.333333        yes  12,345,678"]),
+        ("markdown", ["| a share | fits | many |", "| 0.333333 | yes | 12,345,678 |"]),
+        ("csv", ["a_share,fits,many", f"{1 / 3},yes,12345678"]),
+    ],
+)
+def test_tables_are_shown_for_people(
+    kind: str, expected: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = argparse.Namespace(quiet=False, json=False, format=kind)
+    first = {"a_share": 1 / 3, "fits": True, "many": 12345678}
+    cli_common.show_rows([first, {"a_share": 0, "fits": None, "many": None}], options)
+    shown = capsys.readouterr().out.splitlines()
+    assert [line for line in shown[:3] if "---" not in line][:2] == expected
+    assert ("not known" in shown[-1]) == (kind != "csv")
 
 
 def test_labels_are_in_the_json_of_predict(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -271,6 +449,37 @@ def test_verbose_names_each_pass_with_seconds_and_memory(
     assert "pass " not in capsys.readouterr().err
 
 
+def test_a_pass_is_told_with_the_time_that_it_took(caplog: pytest.LogCaptureFixture) -> None:
+    """No more is asked of the clock than that a tenth of a second of sleep is seen."""
+    from qcompile.passes import passing
+
+    with caplog.at_level("DEBUG", logger="qcompile"), passing("sleep"):
+        time.sleep(0.1)
+    (record,) = caplog.records
+    found = PASS.search(record.getMessage())
+    assert found is not None and float(found.group(2)) >= 0.1
+
+
+def test_memory_is_counted_as_the_system_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both sources speak of units of 1024 bytes."""
+    import resource
+
+    from qcompile import passes
+
+    status = tmp_path / "status"
+    status.write_text("VmPeak: 9 kB\nVmHWM:\t  3000 kB\n")
+    monkeypatch.setattr(passes, "_STATUS", status)
+    assert passes._peak() == 3000 * 1024
+    monkeypatch.setattr(passes, "_STATUS", tmp_path / "none")
+    monkeypatch.setattr(sys, "platform", "linux")
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert passes._peak() >= used * 1024
+    monkeypatch.setattr(sys, "platform", "darwin")  # there it is bytes already
+    assert used <= passes._peak() < 1024 * used
+
+
 def test_the_peak_is_that_of_the_pass(caplog: pytest.LogCaptureFixture) -> None:
     """200 MB in one pass: its peak is higher by about that, and so is that of the one around it."""
     from qcompile.passes import passing
@@ -308,7 +517,31 @@ def test_the_peak_is_that_of_the_pass(caplog: pytest.LogCaptureFixture) -> None:
         ("solve qubo.json --solver neal --embedding none.json", "qcompile embed QUBO -o none.json"),
         ("solve qubo.json --embedding embedding.json", "add: --solver neal"),
         ("solve pubo.json --embedding embedding.json", "--emit qubo.json"),
-        ("verify pubo.json", "it holds a polynomial, for: qcompile solve pubo.json"),
+        ("solve nosuch", "nosuch: no such file; make one: qcompile compile DATA --emit qubo="),
+        ("verify nosuch", "nosuch: no such file; make one: qcompile compile DATA --emit qubo="),
+        ("verify nosuch.bqm", "no such file; make one: qcompile compile DATA --emit qubo=qubo.j"),
+        ("report nosuch -o r.html", "no such file or folder either; make one: qcompile compile"),
+        ("solve written.bqm", "only written, for: other programs; here a .json file serves"),
+        ("data written.bqm", "here a .json file serves: qcompile compile DATA --emit qubo.json"),
+        ("quadratize written.bqm", "a .json file serves: qcompile compile DATA --emit qubo.json"),
+        ("verify written.lp", "a .json file serves: qcompile compile DATA --emit qubo.json"),
+        ("data target.json", "it holds a problem on the qubits of a machine, for: other programs"),
+        ("verify target.json", "serve: qcompile solve QUBO --embedding EMBEDDING --solver neal"),
+        ("verify ising.json", "a problem of spins, for: qcompile quadratize ising.json -o"),
+        ("solve moments.npz", "it holds moments, for: Python (qcompile.load_moments); a QUBO is"),
+        ("compile loss.json", "it holds a loss, for: Python (qcompile.load_loss); a QUBO is made"),
+        ("compile nowhere.svm", "nowhere.svm: no such file; expected an svmlight file"),
+        (
+            "decode samples.json --problem qubo.json --validation qubo.json",
+            "it holds a QUBO, for: qcompile solve qubo.json -o samples.json",
+        ),
+        (
+            "embed qubo.json --reuse model.json",
+            "it holds a classifier, for: qcompile predict model.json DATA",
+        ),
+        ("decode . --problem qubo.json", ".: is a folder; expected a file"),
+        ("predict binary.json data.svm", "binary.json: damaged or of another kind (binary data"),
+        ("verify pubo.json", "it holds a polynomial, for: qcompile quadratize pubo.json -o qubo."),
         ("verify model.json", "for: qcompile predict model.json DATA"),
         ("verify qubo.json --embedding none.json", "qcompile embed QUBO -o none.json"),
         ("decode none.json --problem qubo.json", "qcompile solve QUBO -o none.json"),
@@ -333,6 +566,7 @@ def test_the_peak_is_that_of_the_pass(caplog: pytest.LogCaptureFixture) -> None:
 def test_errors_suggest_the_next_command(
     line: str, words: str, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    Path("binary.json").write_bytes(b"\x7fELF\xff\xfe\x00")
     capsys.readouterr()
     try:
         code = main(shlex.split(line))
@@ -342,6 +576,23 @@ def test_errors_suggest_the_next_command(
     assert code == 2
     assert words in found.err
     assert found.err.count("\n") == 1 and found.out == ""
+    for suggested in suggestions(found.err):
+        assert main([*suggested, "-q"]) == 0, (suggested, capsys.readouterr().err)
+
+
+# What stands for a file in suggestions, and files that there are.
+PLACES = {"DATA": "data.svm", "QUBO": "qubo.json", "EMBEDDING": "embedding.json"}
+
+
+def suggestions(text: str) -> list[list[str]]:
+    """Read the commands that an error proposes, with files in the places of their names."""
+    found = re.findall(r"(?:for|make one|made by|serves?): qcompile (.+)", text)
+    return [[PLACES.get(word, word) for word in shlex.split(line)] for line in found]
+
+
+def test_suggestions_are_read_as_a_person_would() -> None:
+    text = "x: no such file; make one: qcompile train DATA -o 'a b.json'\n"
+    assert suggestions(text) == [["train", "data.svm", "-o", "a b.json"]]
 
 
 def test_no_command_at_all_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -367,9 +618,6 @@ class Terminal(io.StringIO):
 
 def shown(title: str, monkeypatch: pytest.MonkeyPatch, *, level: str, **options: Any) -> str:
     """Show a bar on a terminal and let the second pass that it waits for."""
-    import logging
-    import time
-
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
@@ -388,6 +636,36 @@ def shown(title: str, monkeypatch: pytest.MonkeyPatch, *, level: str, **options:
 
 def test_a_bar_shows_itself_and_names_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "the next pass" in shown("reading", monkeypatch, level="INFO")
+
+
+def wait_for(text: str, screen: Terminal) -> None:
+    """Let the bar draw itself until it shows this."""
+    end = time.monotonic() + 20
+    while text not in screen.getvalue():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_bar_shows_news_and_how_much_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    logging.getLogger("qcompile").setLevel("INFO")
+    with progress.bar("embed", counted=True) as update:
+        assert update is not None
+        update(1, 4, "40 qubits so far")
+        wait_for("40 qubits so far", screen)
+        wait_for("25%", screen)
+        update(3, 4)  # no news: the title again
+        wait_for("75%", screen)
+        wait_for("embed", screen)
+        with progress.bar("inner"):
+            progress.retitle("of the inner one")
+        wait_for("of the inner one", screen)
+        progress.retitle("of the outer one")  # the inner bar is gone
+        wait_for("of the outer one", screen)
+    assert progress._titles == []
 
 
 def test_a_bar_is_silent_where_it_is_not_wanted(monkeypatch: pytest.MonkeyPatch) -> None:

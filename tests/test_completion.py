@@ -94,6 +94,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my data.svm").touch()
     (tmp_path / "qubo.json").touch()
+    (tmp_path / "samples.json").touch()
     (tmp_path / "folder").mkdir()
     return tmp_path
 
@@ -149,6 +150,11 @@ def test_choices_of_every_option_are_completed(shell: Shell, here: Path) -> None
         (["embed", "qubo.json", "--machine", "pega"], ["pegasus4"]),
         (["machines", "zephyr1"], ["zephyr15"]),
         (["jobs", "--jobs", "f"], ["folder"]),
+        (["jobs", "--jobs", ""], ["folder"]),  # no files
+        (["decode", "s"], ["samples.json"]),
+        (["report", "s"], ["samples.json"]),
+        (["report", "samples.json", "qu"], ["qubo.json"]),
+        (["report", "samples.json", "qubo.json", "f"], ["folder"]),
     ],
 )
 def test_values_are_completed_by_what_they_are(
@@ -178,6 +184,26 @@ def test_jobs_are_completed(
     assert shell.ask("resume", "2026") == ["20260131-101500-1a2b3c4d"]
     monkeypatch.setenv("QCOMPILE_JOBS", str(tmp_path / "none"))
     assert shell.ask("resume", "2026") == []
+
+
+def test_jobs_are_found_at_home(
+    shell: Shell, here: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / ".local/share/qcompile/jobs/20260131-101500-1a2b3c4d").mkdir(parents=True)
+    (tmp_path / "xdg/qcompile/jobs/20260202-101500-1a2b3c4d").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("QCOMPILE_JOBS", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    assert shell.ask("resume", "2026") == ["20260131-101500-1a2b3c4d"]
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
+    assert shell.ask("resume", "2026") == ["20260202-101500-1a2b3c4d"]
+
+
+def test_places_have_the_names_of_the_help() -> None:
+    parser = _parser()
+    assert isinstance(parser, Parser)
+    script = script_for("zsh", parser)
+    assert "'*:RUN:_files'" in script and "run_" not in script
 
 
 @pytest.mark.parametrize("shell", list(SHELLS))

@@ -59,6 +59,18 @@ def test_tables_come_in_four_formats(kind: str, capsys: pytest.CaptureFixture[st
         assert "25,005,000" in text
 
 
+def test_what_is_not_known_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["estimate", "--features", "5", "--order", "6", "--machine", "advantage"]
+    assert main(line) == 0
+    assert "physical qubits about  not known" in capsys.readouterr().out
+    assert main([*line, "--format", "markdown"]) == 0
+    assert capsys.readouterr().out.endswith("| not known | not known | not known |\n")
+    assert main([*line, "--format", "csv"]) == 0
+    assert capsys.readouterr().out.endswith(",,\n")
+    assert main([*line[:3], "--machine", "advantage", "--format", "markdown"]) == 0
+    assert capsys.readouterr().out.endswith("| yes |\n")
+
+
 def test_huge_sizes_answer_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["estimate", "--order", "6", "--features", "100000", "--bits", "16"]) == 0
     assert "qubits" in capsys.readouterr().out

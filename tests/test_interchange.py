@@ -473,7 +473,7 @@ def test_quadratize_writes_a_qubo_that_is_proved_and_solved(
     given, lowest = cubic
     assert main(["quadratize", "terms.json", "-o", "qubo.json", "--compare-dimod", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said["degree"] == 3 and said["product ancillas"] <= said["dimod's ancillas"]
+    assert said["degree"] == 3 and said["product_ancillas"] <= said["dimod_ancillas"]
     content = json.loads(Path("qubo.json").read_text())
     bqm = dimod.BinaryQuadraticModel.from_serializable(content)
     assert dimod.ExactSolver().sample(bqm).first.energy == pytest.approx(lowest)
@@ -495,7 +495,7 @@ def test_quadratize_takes_the_options_of_compile(
     assert main(["quadratize", "terms.json", "-o", "a.npz", "--cover", "halves", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cover"] == "halves"
     assert main(["quadratize", "terms.json", "--max-ancillas", "2", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["product ancillas"] == 2
+    assert json.loads(capsys.readouterr().out)["product_ancillas"] == 2
     assert main(["quadratize", "a.npz", "-o", "b.json"]) == 2
     assert main(["quadratize", "terms.json", "-o", "terms.json"]) == 2
     assert main(["quadratize", "terms.json", "-o", "b.txt"]) == 2
@@ -503,7 +503,7 @@ def test_quadratize_takes_the_options_of_compile(
     Path("plain.json").write_text('{"0,1,2": 4.0}')
     assert main(["quadratize", "plain.json", "--spins", "-o", "c.json", "-q"]) == 0
     assert main(["solve", "c.json", "--solver", "exact", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["lowest energy"] == -4.0
+    assert json.loads(capsys.readouterr().out)["lowest_energy"] == -4.0
 
 
 def test_a_polynomial_of_any_origin_is_embedded(

@@ -365,7 +365,7 @@ def test_the_command_solves_decodes_and_predicts(
     lowest = []
     for problem, solver in ((qubo, "anneal"), (pubo, "exact"), (qubo, "neal"), (qubo, "mock")):
         assert main(["solve", problem, "--solver", solver, "-o", samples, "--json"]) == 0
-        lowest.append(json.loads(capsys.readouterr().out)["lowest energy"])
+        lowest.append(json.loads(capsys.readouterr().out)["lowest_energy"])
         assert main(["decode", samples, "--problem", qubo, "-o", model]) == 0
         capsys.readouterr()
     assert lowest == pytest.approx([lowest[0]] * 4)

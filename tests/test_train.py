@@ -256,7 +256,7 @@ def test_predict_minds_features_and_labels(
     assert main(["predict", model, str(new), "-o", out, "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["rows"] == 2
-    assert "error, if the labels of the file are true" in report
+    assert "error_if_the_labels_of_the_file_are_true" in report
     assert main(["predict", model, str(new), "--decision"]) == 0
     assert float(capsys.readouterr().out.split()[0]) != 0
 
@@ -494,7 +494,7 @@ def test_train_and_predict_count_the_same_errors(
     trained = json.loads(capsys.readouterr().out)["errors"]["train"]
     assert main(["predict", model, "breast-cancer", "--json"]) == 0
     predicted = json.loads(capsys.readouterr().out)
-    assert predicted["error, if the labels of the file are true"] == pytest.approx(trained)
+    assert predicted["error_if_the_labels_of_the_file_are_true"] == pytest.approx(trained)
 
 
 def test_zero_based_files_stay_zero_based(
