@@ -290,7 +290,9 @@ def _foot(across: Scale, bottom: float, axis: str, *, whole: bool = False) -> It
             continue
         last = x + half
         yield _line(x, bottom, x, bottom + 3, "axis")
-        yield _word(min(max(x, half), WIDTH - half), bottom + 14, text, kind="soft", anchor="middle")
+        yield _word(
+            min(max(x, half), WIDTH - half), bottom + 14, text, kind="soft", anchor="middle"
+        )
     middle = (across.start + across.stop) / 2
     yield _word(middle, bottom + 28, axis, kind="soft", anchor="middle")
 
