@@ -379,10 +379,11 @@ class Loss:
 
     @cached_property
     def turn(self) -> float:
-        """Margin beyond which an odd loss turns round; infinite where it does not.
+        """Size of the smallest margin, of either sign, where the slope is 0; infinite without one.
 
-        Past it a *more* wrong margin costs *less*: -turn is where the loss stops rising to the
-        left. Even orders with a positive leading coefficient rise again and have no such end.
+        Where the loss has odd powers only, -turn is where it stops rising to the left: past it a
+        *more* wrong margin costs *less*. Even orders with a positive leading coefficient rise again
+        and have no such end.
         """
         if self.order % 2 == 0 and self.coefficients[-1] > 0:
             return math.inf
@@ -660,8 +661,9 @@ class Ancillas:
     """What each ancilla stands for: the product of two variables with smaller numbers.
 
     ``factors[k]`` are the two variables; `terms` counts the terms of the polynomial that pass
-    through the ancilla; `on` and `off` are the gate's strengths: what it costs at least to have the
-    ancilla at 0 though both factors are 1, and at 1 though one of them is 0.
+    through the ancilla; `on` and `off` are the gate's strengths: what the gate alone charges at
+    least for the ancilla at 0 though both factors are 1, and at 1 though one of them is 0. The
+    terms through the ancilla give a part of it back.
     """
 
     factors: NDArray[np.int32]

@@ -150,9 +150,9 @@ class Samples:
         )
 
 
-def alike(counted: NDArray[np.bool_], occurrences: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Count occurrences that are marked, where those of one sample are all alike."""
-    return frozen(np.where(counted, occurrences, 0), np.int64)
+def alike(marked: Any, occurrences: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count occurrences of marked samples, where those of one sample are all alike."""
+    return frozen(np.where(marked, occurrences, 0), np.int64)
 
 
 def samples_of(
@@ -341,7 +341,9 @@ def from_sampleset(found: Any, problem: Pubo | Qubo) -> Samples:
     )
     if read.broken is not None and ((read.broken > 0) != (read.chain_breaks > 0)).any():
         raise FormatError(f"{_BROKEN}: differs from chain_break_fraction")
-    return replace(read, wrong=alike(violations > 0, occurrences)) if with_ancillas else read
+    if with_ancillas:  # every read of such a sample has these very ancillas
+        return replace(read, wrong=alike(read.violations > 0, occurrences))
+    return read
 
 
 def _counts(
