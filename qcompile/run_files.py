@@ -403,6 +403,12 @@ def with_data(run: Run, compiled_from: Dataset, every: Callable[[], Dataset]) ->
     if found:
         return replace(run, parts=(*run.parts, ("training rows", compiled_from)), risks=found)
     reason = "the very rows it was compiled from, with its problem and samples"
+    if (
+        run.problem is not None
+        and run.samples is not None
+        and _hides_rows(run.problem, run.samples)
+    ):
+        reason = "a problem compiled with a smaller --threshold: this one could be of other rows"
     known = {**run.reasons, "risks": reason}
     return replace(run, parts=(*run.parts, ("the data given", every())), reasons=known)
 
@@ -428,19 +434,24 @@ def _risks(run: Run, rows: Dataset) -> tuple[Mapping[str, Any], ...]:
 
 def _are_rows_of(problem: Pubo | Qubo, samples: Samples, loss: Loss, rows: Dataset) -> bool:
     """Compare the objective on the rows with energies of several states."""
-    if len(rows) != _rows_of(problem, len(rows)):
+    if len(rows) != _rows_of(problem, len(rows)) or _hides_rows(problem, samples):
         return False
     states, energies = _checked_states(problem, samples)
     weights = problem.decode(states)
     if not weights.any():  # that is the same on all data
         return False
-    expected = np.array(
-        [float(np.mean(loss(rows.margins(w)))) + loss.l2 / 2 * float(w @ w) for w in weights]
-    )
-    expected += problem.l0 * np.count_nonzero(weights, axis=1)
-    spread = float(energies.max() - energies.min())
-    small = problem.dropped <= _MOST_DROPPED * spread
-    return small and _same(expected, energies, problem.dropped)
+    losses = [float(np.mean(loss(rows.margins(w)))) for w in weights]
+    squares = loss.l2 / 2 * np.einsum("ij,ij->i", weights, weights)
+    expected = np.array(losses) + squares + problem.l0 * np.count_nonzero(weights, axis=1)
+    return _same(expected, energies, problem.dropped)
+
+
+def _hides_rows(problem: Pubo | Qubo, samples: Samples) -> bool:
+    """Say whether so much was dropped that other rows could have the same energies."""
+    if not problem.dropped or problem.encoding is None:
+        return False
+    _, energies = _checked_states(problem, samples)
+    return problem.dropped > _MOST_DROPPED * float(energies.max() - energies.min())
 
 
 def _checked_states(problem: Pubo | Qubo, samples: Samples) -> tuple[NDArray[np.int8], Floats]:
