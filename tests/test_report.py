@@ -241,9 +241,8 @@ def test_the_budget_names_each_machine_and_its_qubits(folder: Path, qubo: Qubo) 
 
 def test_what_is_too_large_does_not_fit() -> None:
     """A complete cubic of 60 bits is known not to; of few terms nobody knows."""
-    triples = dict.fromkeys(itertools.combinations(range(60), 3), 1.0)
-    pairs = dict.fromkeys(itertools.combinations(range(60), 2), 1.0)
-    report = report_of(Run("large", pubo=Pubo.from_dict(triples | pairs)))
+    terms = {t: 1.0 for j in (1, 2, 3) for t in itertools.combinations(range(60), j)}
+    report = report_of(Run("large", pubo=Pubo.from_dict(terms)))
     budget = report.budget
     assert budget is not None and budget.assumed and budget.complete
     assert budget.ancillas == math.comb(30, 2) * 2  # pairs inside of two halves
