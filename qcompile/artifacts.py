@@ -381,9 +381,10 @@ class Loss:
     def turn(self) -> float:
         """Margin beyond which a loss rewards what is wrong; infinite where it does not.
 
-        Past it a *more* wrong margin costs *less*: -turn is where an odd loss stops rising to the
-        left. Even orders with a positive leading coefficient rise again; that is their turn only
-        if they fall below 0 in between, as the eighth order does: no wrong answer earns anything.
+        Where the loss has odd powers only, -turn is where it stops rising to the left: past it a
+        *more* wrong margin costs *less*. With other powers too it is the smallest margin, of either
+        sign, where the slope is 0. Even orders with a positive leading coefficient rise again; they
+        turn only where they fall below 0 in between, as the eighth order does.
         """
         slopes = np.polynomial.polynomial.polyder(self.coefficients)
         slopes = np.trim_zeros(slopes, "b")
@@ -670,8 +671,9 @@ class Ancillas:
     """What each ancilla stands for: the product of two variables with smaller numbers.
 
     ``factors[k]`` are the two variables; `terms` counts the terms of the polynomial that pass
-    through the ancilla; `on` and `off` are the gate's strengths: what it costs at least to have the
-    ancilla at 0 though both factors are 1, and at 1 though one of them is 0.
+    through the ancilla; `on` and `off` are the gate's strengths: what the gate alone charges at
+    least for the ancilla at 0 though both factors are 1, and at 1 though one of them is 0. The
+    terms through the ancilla give a part of it back.
     """
 
     factors: NDArray[np.int32]

@@ -163,4 +163,17 @@ def _info(job: Job, answered: list[Part], parts: list[Samples]) -> dict[str, Any
         "problem_ids": [job.state(part).id for part in answered],
         "timing": {name: sum(timing.get(name, 0) for timing in timings) for name in names},
         **({"space": spaces.pop()} if len(spaces) == 1 else {}),
+        **_reads(job, answered, parts),
     }
+
+
+def _reads(job: Job, answered: list[Part], parts: list[Samples]) -> dict[str, Any]:
+    """Say how many reads were made, and what became of those with broken chains."""
+    told: dict[str, Any] = {}
+    counts = [part.reads for part in answered if part.reads is not None]
+    if len(counts) == len(answered):
+        told["reads"] = sum(counts)
+    if all("repair" in part.info for part in parts):
+        told["repair"] = job.repair
+        told["discarded"] = sum(int(part.info["discarded"]) for part in parts)
+    return told

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qcompile.artifacts import Floats, Loss, Pubo, Qubo
+from qcompile.artifacts import Encoding, Floats, Loss, Pubo, Qubo
 from qcompile.errors import InputError
 from qcompile.run_files import Run
-from qcompile.svg import number
+from qcompile.svg import many, number
 from qcompile.svmlight import shortest
 
 if TYPE_CHECKING:
     from qcompile.machines import Machine
+    from qcompile.samples import Samples
 
 __all__ = ["Report", "report_of"]
 
@@ -27,7 +28,13 @@ _MOST_WEIGHTS = 40
 _GROUND_BITS = 20
 _MOST_FREE, _MOST_LINKS = 8_000, 20_000
 
-_SAME = 1e-9
+# Energies that differ by less are equal: a share of their spread, but no more than of their size.
+_SAME, _SAME_SIZE, _ROUNDING = 1e-6, 1e-9, 1e-13
+# A graph with this share of all pairs is taken for complete, as the formula for chains does.
+_COMPLETE = 0.9
+_MOST_ORDER = 8
+# Their samples are the lowest states of all reads, each once: nothing counts how often.
+_POOLED = ("anneal", "exact")
 
 # What each section needs beyond what a run may hold, for those that are left out.
 _NEEDS = {
@@ -74,21 +81,30 @@ class Histogram:
 
 @dataclass(frozen=True)
 class LossCurve:
-    """A loss over margins; `margins` are those of the rows, where they are known."""
+    """A loss over margins; `margins` are those of the rows, where they are known.
+
+    `slope` says whether right answers cost less than wrong ones (-1), more (1), or the same (0).
+    Beyond -`turn` more wrong costs less, `for_good` if the loss never rises again there.
+    """
 
     points: tuple[tuple[float, float], ...]
     reach: float
     order: int
     fit: str
     coefficients: tuple[float, ...]
+    slope: int
     turn: float | None
+    for_good: bool
     margins: Histogram | None = None
     outside: int = 0
 
 
 @dataclass(frozen=True)
 class MachineRow:
-    """What a machine has and what the problem takes of it; `measured` by an embedding."""
+    """What a machine has and what the problem takes of it.
+
+    `measured` by an embedding, and if so whether it was on the `ideal` graph without dead qubits.
+    """
 
     name: str
     title: str
@@ -96,21 +112,34 @@ class MachineRow:
     takes: int | None
     fits: bool | None
     measured: bool
+    ideal: bool = False
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Qubits before embedding, and on each machine; `assumed`: as of a complete polynomial."""
+    """Qubits before embedding, and on each machine.
+
+    `assumed`: as many ancillas as a complete polynomial needs; None where nobody knows. `order` is
+    that of the polynomial, 4 or more where ancillas meet; `complete` if (nearly) all terms are
+    there, as the formula for chains takes for granted.
+    """
 
     bits: int
-    ancillas: int
+    ancillas: int | None
     assumed: bool
-    machines: tuple[MachineRow, ...]
+    order: int
+    complete: bool
+    machines: tuple[MachineRow, ...] = ()
 
     @property
     def logical(self) -> int:
-        """Qubits before embedding."""
-        return self.bits + self.ancillas
+        """Qubits before embedding, as far as they are known."""
+        return self.bits + (self.ancillas or 0)
+
+    @property
+    def surely(self) -> int:
+        """Qubits that it takes whatever is not known."""
+        return self.bits if self.assumed and not self.complete else self.logical
 
 
 @dataclass(frozen=True)
@@ -125,7 +154,10 @@ class AncillaNumbers:
 
 @dataclass(frozen=True)
 class Chip:
-    """Places of qubits from 0 to 1 and the chains on them; `drawn` is every how many-th."""
+    """Places of qubits from 0 to 1 and the chains on them.
+
+    Of the qubits in chains every `every`-th is drawn, of the free ones every `every_free`-th.
+    """
 
     machine: str
     qubits: int
@@ -137,35 +169,47 @@ class Chip:
     longest: int
     mean: float
     every: int = 1
+    every_free: int = 1
     closer: tuple[float, float, float] | None = None
 
 
 @dataclass(frozen=True)
 class Energies:
-    """Energies of samples, each as often as it was read; whole chains and broken ones apart."""
+    """Energies of samples, each as often as it was read; whole chains and broken ones apart.
+
+    `about` says of what there are `reads`, which are `unit`s, and `shares` whether they are all
+    that there were. Counts that the samples do not tell for sure are not `exact`.
+    """
 
     histogram: Histogram
+    about: str
+    unit: str
+    shares: bool
     reads: int
     distinct: int
     lowest: float
     at_lowest: int
     ground: float | None
     ground_from: str
+    ground_found: bool
     chained: bool
+    discarded: int | None
     broken_reads: int
+    broken_exact: bool
     break_fraction: float
     breaks: Histogram | None
     wrong_ancillas: int
+    wrong_exact: bool
 
 
 @dataclass(frozen=True)
 class Weights:
-    """The largest weights by column; `zeta` is the largest that can be."""
+    """The largest weights by column; `limits` are the smallest and the largest that can be."""
 
     rows: tuple[tuple[str, float], ...]
     total: int
     zeros: int
-    zeta: float | None
+    limits: tuple[float, float] | None
     first_column: int
     has_bias: bool
 
@@ -244,7 +288,8 @@ def report_of(run: Run) -> Report:
         (title, _why(run, name)) for name, title in TITLES.items() if not getattr(report, name)
     )
     if not report.shown:
-        raise InputError(f"{run.name}: nothing to show; needs {missing[0][1]}, or {missing[1][1]}")
+        wanted = [why.removeprefix("needs ") for _, why in missing[:2]]
+        raise InputError(f"{run.name}: nothing to show; needs {wanted[0]}, or {wanted[1]}")
     return replace(report, absent=missing)
 
 
@@ -277,15 +322,10 @@ def _facts(run: Run) -> Iterable[tuple[str, str]]:
 
 def _pipeline(run: Run) -> Iterable[Stage]:
     """Give the stages that there are, in order, with their sizes."""
-    rows, features = _data_size(run)
-    name = str(run.source.get("name", "data"))
-    if rows is not None or features is not None:
-        sizes = [f"{rows:,} rows"] if rows is not None else []
-        sizes += [f"{features:,} features"] if features is not None else []
-        yield Stage("data", " × ".join(sizes), (name,), "")
+    yield from _data_stage(run)
     if run.moments is not None:
         sums = sum(len(tensor) for tensor in run.moments.tensors.values())
-        yield Stage("moments", f"{sums:,} sums", (f"order {run.moments.order}",), "sum")
+        yield Stage("moments", many(sums, "sum"), (f"order {run.moments.order}",), "sum")
     if run.loss is not None:
         details = (f"fit: {run.loss.fit}", f"weights up to {number(run.loss.zeta)}")
         yield Stage("loss", f"order {run.loss.order}", details, "fit")
@@ -293,36 +333,47 @@ def _pipeline(run: Run) -> Iterable[Stage]:
         yield _pubo_stage(run.pubo)
     if run.qubo is not None:
         details = (
-            f"{run.qubo.logical:,} bits + {len(run.qubo.ancillas):,} ancillas",
-            f"{len(run.qubo.first):,} pairs",
+            f"{many(run.qubo.logical, 'bit')} + {many(len(run.qubo.ancillas), 'ancilla')}",
+            many(len(run.qubo.first), "pair"),
         )
-        yield Stage("QUBO", f"{run.qubo.variables:,} qubits", details, "quadratize")
-    if run.embedding is not None:
-        chip = run.embedding
-        details = (chip.machine.name, f"longest chain {chip.longest}")
-        yield Stage("embedding", f"{chip.qubits:,} physical qubits", details, "embed")
+        yield Stage("QUBO", many(run.qubo.variables, "qubit"), details, "quadratize")
+    # chains that the samples know nothing of stand apart
+    apart = run.samples is not None and not _chained(run)
+    if not apart:
+        yield from _chain_stage(run, "embed")
     if run.samples is not None:
-        reads, distinct = int(run.samples.occurrences.sum()), len(run.samples)
+        size, *details_ = _sampling(run).stage
         solver = str(run.samples.info.get("solver", "solver not named"))
-        yield Stage("samples", f"{reads:,} samples", (f"{distinct:,} distinct", solver), "sample")
+        yield Stage("samples", size, (*details_, solver), "sample")
     if run.classifier is not None:
         weights = run.classifier.weights
         used = f"{int(np.count_nonzero(weights)):,} not 0"
-        yield Stage("classifier", f"{len(weights):,} weights", (used,), "decode")
+        yield Stage("classifier", many(len(weights), "weight"), (used,), "decode")
+    if apart:
+        yield from _chain_stage(run, "")
 
 
-def _data_size(run: Run) -> tuple[int | None, int | None]:
-    rows: int | None = None
+def _data_stage(run: Run) -> Iterable[Stage]:
+    rows, prepared = _data_rows(run), run.preparation
+    details = [str(run.source.get("name", "data"))]
+    sizes = [] if rows is None else [many(rows, "row")]
+    if prepared is not None:
+        sizes.append(many(prepared.raw_features, "column"))
+        chosen = prepared.features - prepared.bias
+        if prepared.columns is not None or prepared.bias:
+            details.append(f"{chosen:,} chosen" + " + bias" * prepared.bias)
+    if sizes:
+        yield Stage("data", " × ".join(sizes), tuple(details), "")
+
+
+def _data_rows(run: Run) -> int | None:
     training = [part for name, part in run.parts if name in ("train", "training rows")]
-    said = run.source.get("rows")
     if run.moments is not None:
-        rows = run.moments.count
-    elif training:
-        rows = len(training[0])
-    elif isinstance(said, int) and not isinstance(said, bool) and said > 0:
-        rows = said
-    features = None if run.preparation is None else run.preparation.features
-    return rows, features
+        return run.moments.count
+    if training:
+        return len(training[0])
+    said = run.source.get("rows")
+    return said if isinstance(said, int) and not isinstance(said, bool) and said > 0 else None
 
 
 def _pubo_stage(pubo: Pubo) -> Stage:
@@ -330,8 +381,72 @@ def _pubo_stage(pubo: Pubo) -> Stage:
         details: tuple[str, ...] = ("never written out:", "annealed over the margins")
     else:
         counts = [f"{count:,} of degree {j}" for j, count in enumerate(pubo.terms, 1) if count]
-        details = (f"{pubo.num_terms:,} terms:", *counts)
-    return Stage("polynomial", f"{pubo.variables:,} bits", details, "discretize")
+        details = (f"{many(pubo.num_terms, 'term')}:", *counts)
+    return Stage("polynomial", many(pubo.variables, "bit"), details, "discretize")
+
+
+def _chain_stage(run: Run, made_by: str) -> Iterable[Stage]:
+    chip = run.embedding
+    if chip is not None:
+        details = [chip.machine.name, f"longest chain {chip.longest}"]
+        details += [] if made_by else ["these samples did not use it"]
+        size = many(chip.qubits, "physical qubit")
+        yield Stage("embedding", size, tuple(details), made_by)
+
+
+def _chained(run: Run) -> bool:
+    """Say whether the samples went through chains, by what they tell themselves."""
+    if run.samples is None:
+        return False
+    told = run.samples.info
+    timing = told.get("timing")
+    of_machine = isinstance(timing, dict) and "qpu_access_time" in timing
+    marked = "repair" in told or "embedding_context" in told
+    return marked or of_machine or bool((run.samples.chain_breaks > 0).any())
+
+
+@dataclass(frozen=True)
+class _Sampling:
+    """What the samples are samples of: words for the page, words for the pipeline."""
+
+    about: str
+    stage: tuple[str, ...]
+    unit: str
+    shares: bool
+    total: int
+    distinct: int
+    discarded: int | None
+
+
+def _sampling(run: Run) -> _Sampling:
+    """Tell reads from states: some solvers keep the lowest states only, each once."""
+    samples = run.samples
+    assert samples is not None
+    total, distinct = int(samples.occurrences.sum()), len(np.unique(samples.bits, axis=0))
+    solver = samples.info.get("solver")
+    reads, discarded = _count(samples.info, "reads"), _count(samples.info, "discarded")
+    states, kinds = many(distinct, "state"), many(distinct, "distinct state")
+    sizes = (total, distinct, discarded if samples.info.get("repair") == "discard" else None)
+    if solver == "exact":
+        every = f"all 2^{samples.bits.shape[1]} states"
+        lowest = f"lowest of {every}"
+        return _Sampling(f"The {distinct:,} {lowest}", (states, lowest), "state", False, *sizes)
+    if solver in _POOLED or (reads is not None and total + (discarded or 0) != reads):
+        made = "its reads" if reads is None else many(reads, "read")
+        if solver in _POOLED:
+            about = f"The {distinct:,} lowest distinct states of {made}"
+            return _Sampling(about, (states, f"lowest of {made}"), "state", False, *sizes)
+        about = f"The {distinct:,} lowest distinct states, {total:,} of {made}"
+        stage = (many(total, "read"), f"of {reads:,}: {distinct:,} distinct")
+        return _Sampling(about, stage, "read", False, *sizes)
+    unit = "sample" if reads is None else "read"
+    about, stage = f"{many(total, unit)}, {kinds}", (many(total, unit), f"{distinct:,} distinct")
+    return _Sampling(about, stage, unit, reads is not None or total > len(samples), *sizes)
+
+
+def _count(told: Mapping[str, Any], name: str) -> int | None:
+    value = told.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 # --- the sections ------------------------------------------------------------------------------
@@ -341,9 +456,12 @@ def _loss(run: Run) -> LossCurve | None:
     loss = run.loss
     if loss is None:
         return None
-    turn = _turn(loss)
+    turn, for_good = _turn(loss)
     reach = 1.6 * _scale(loss, turn)
     margins = _margins(run)
+    rows = 0 if margins is None else len(margins)
+    if margins is not None:
+        margins = margins[np.isfinite(margins)]
     if margins is not None and len(margins):
         # most rows should be seen, but the loss must not become a needle
         reach = min(4 * reach, max(reach, 1.05 * float(np.quantile(np.abs(margins), 0.98))))
@@ -353,7 +471,7 @@ def _loss(run: Run) -> LossCurve | None:
     histogram, outside = None, 0
     if margins is not None and len(margins):
         inside = margins[np.abs(margins) <= reach]
-        outside = len(margins) - len(inside)
+        outside = rows - len(inside)
         edges = np.linspace(-reach, reach, 41)
         histogram = _histogram(edges, [np.histogram(inside, edges)[0]])
     return LossCurve(
@@ -364,20 +482,42 @@ def _loss(run: Run) -> LossCurve | None:
         order=loss.order,
         fit=loss.fit,
         coefficients=loss.coefficients,
+        slope=next((int(np.sign(a)) for a in loss.coefficients[1::2] if a), 0),
         turn=turn,
+        for_good=for_good,
         margins=histogram,
         outside=outside,
     )
 
 
-def _turn(loss: Loss) -> float | None:
-    """Give where the loss turns round; None where it does not, or where that is no use."""
+def _turn(loss: Loss) -> tuple[float | None, bool]:
+    """Give where the loss stops rising to the left, and whether it never rises again there.
+
+    None where it does not, or where that is no use.
+    """
+    slopes = np.trim_zeros(np.polynomial.polynomial.polyder(np.array(loss.coefficients)), "b")
+    left = -np.sort(-_real_roots(slopes)[_real_roots(slopes) < 0])
+    if not len(left):
+        return None, False
+    # one place between each two roots, and one beyond the last
+    places = np.concatenate([left[:1] / 2, (left[:-1] + left[1:]) / 2, 2 * left[-1:]])
+    with np.errstate(all="ignore"):
+        rises = np.polynomial.polynomial.polyval(places, slopes) < 0
+    if not rises[0] or rises.all():
+        return None, False
+    first = int(np.argmin(rises))  # the first place where it does not
+    turn = -float(left[first - 1])
+    return (turn, not rises[first:].any()) if 1e-9 < turn < 1e9 else (None, False)
+
+
+def _real_roots(polynomial: Floats) -> Floats:
     with np.errstate(all="ignore"):
         try:
-            turn = loss.turn
-        except np.linalg.LinAlgError:  # coefficients of absurd sizes
-            return None
-    return turn if 1e-9 < turn < 1e9 else None
+            roots = np.polynomial.polynomial.polyroots(polynomial)
+        except (np.linalg.LinAlgError, ValueError):  # coefficients of absurd sizes, or none
+            return np.zeros(0)
+    near = np.abs(roots.imag) <= 1e-9 * np.abs(roots)
+    return np.asarray(roots[near].real, dtype=np.float64)
 
 
 def _scale(loss: Loss, turn: float | None) -> float:
@@ -416,31 +556,35 @@ def _counted(values: NDArray[Any]) -> Histogram:
 
 
 def _budget(run: Run) -> Budget | None:
-    bits, ancillas, assumed = _needed(run)
-    if bits is None:
-        return None
-    return Budget(bits, ancillas, assumed, tuple(_machines(run, bits, ancillas)))
+    needed = _of_qubo(run.qubo) if run.qubo is not None else _of_polynomial(run)
+    return None if needed is None else replace(needed, machines=tuple(_machines(run, needed)))
 
 
-def _needed(run: Run) -> tuple[int | None, int, bool]:
-    """Give bits and ancillas; where there is no QUBO, as many as a complete polynomial needs."""
+def _of_qubo(qubo: Qubo) -> Budget:
+    bits, ancillas = qubo.logical, len(qubo.ancillas)
+    met = bool((qubo.first >= bits).any())  # pairs are in order: then both are ancillas
+    nested = bool((qubo.ancillas.factors >= bits).any())
+    order = 4 if met or nested else 3 if ancillas else 2
+    whole = math.comb(bits, 2) + (math.comb(bits, 3) + 2 * ancillas if order == 3 else 0)
+    return Budget(bits, ancillas, False, order, len(qubo.first) >= _COMPLETE * whole)
+
+
+def _of_polynomial(run: Run) -> Budget | None:
+    """Count, where there is no QUBO, as many ancillas as a complete polynomial needs."""
     from qcompile.estimate import estimate
 
-    if run.qubo is not None:
-        return run.qubo.logical, len(run.qubo.ancillas), False
     pubo = run.pubo
     if pubo is None or not pubo.variables:
-        return None, 0, False
-    order = pubo.degree or (0 if run.loss is None else run.loss.order)
+        return None
+    bits, order = pubo.variables, pubo.degree or (0 if run.loss is None else run.loss.order)
+    if order > _MOST_ORDER:
+        return Budget(bits, None, True, order, False)
+    complete = order < 1 or sum(pubo.terms) >= _COMPLETE * sum(
+        math.comb(bits, j) for j in range(1, order + 1)
+    )
     if order <= 2:
-        return pubo.variables, 0, False
-    return pubo.variables, estimate(order, pubo.variables, 1).ancillas, True
-
-
-def _order(run: Run) -> int | None:
-    if run.loss is not None:
-        return run.loss.order
-    return None if run.pubo is None else run.pubo.degree
+        return Budget(bits, 0, False, 2, complete)
+    return Budget(bits, estimate(order, bits, 1).ancillas, True, order, complete)
 
 
 @cache
@@ -451,27 +595,41 @@ def _published() -> tuple[Machine, ...]:
     return tuple(machine for machine in catalogue().values() if machine.qubits is not None)
 
 
-def _machines(run: Run, bits: int, ancillas: int) -> Iterable[MachineRow]:
+def _machines(run: Run, needed: Budget) -> Iterable[MachineRow]:
     """Say for each published machine, and for the one embedded on, what is needed of it."""
-    from qcompile.physical import physical_estimate
-
-    order, embedding = _order(run), run.embedding
+    embedding = run.embedding
     known = {machine.name: machine for machine in _published()}
-    if embedding is not None and embedding.machine.name not in known:
+    if embedding is not None:
         known[embedding.machine.name] = embedding.machine
     for name, machine in known.items():
         if embedding is not None and embedding.machine.name == name:
-            has = len(embedding.machine.nodes)
-            yield MachineRow(name, machine.title, has, embedding.qubits, True, True)
-            continue
-        has = machine.qubits or len(machine.nodes)
-        told = physical_estimate(machine, 9 if order is None else order, bits, ancillas)
-        takes, fits = told["physical_qubits_about"], told["fits"]
-        if bits + ancillas > has:
-            fits = False  # not even one qubit for each variable
-        elif fits is not None:
-            fits = bool(fits) and takes <= has
-        yield MachineRow(name, machine.title, has, takes, fits, False)
+            yield _measured(machine, embedding.qubits)
+        else:
+            yield _estimated(machine, needed)
+
+
+def _measured(machine: Machine, takes: int) -> MachineRow:
+    nodes = len(machine.nodes)
+    ideal = machine.qubits is not None and machine.qubits < nodes
+    has = machine.qubits if ideal and machine.qubits is not None else nodes
+    return MachineRow(machine.name, machine.title, has, takes, takes <= has or None, True, ideal)
+
+
+def _estimated(machine: Machine, needed: Budget) -> MachineRow:
+    """Go by the formula for complete polynomials: an upper estimate for all others."""
+    from qcompile.physical import physical_estimate
+
+    has = machine.qubits or len(machine.nodes)
+    told = physical_estimate(machine, needed.order, needed.bits, needed.ancillas or 0)
+    takes: int | None = told["physical_qubits_about"]
+    fits: bool | None = None
+    if needed.surely > has:
+        fits = False  # not even one qubit for each variable
+    elif takes is not None and told["fits"] and takes <= has:
+        fits = True
+    elif takes is not None and needed.complete:
+        fits = False
+    return MachineRow(machine.name, machine.title, has, takes, fits, False)
 
 
 def _ancillas(run: Run) -> AncillaNumbers | None:
@@ -481,8 +639,8 @@ def _ancillas(run: Run) -> AncillaNumbers | None:
     terms = _counted(table.terms)
     about = [
         ("terms through an ancilla", _spread(table.terms)),
-        ("penalty of 0 where both factors are 1", _spread(table.on)),
-        ("penalty of 1 where a factor is 0", _spread(table.off)),
+        ("gate strength against 0 where both factors are 1", _spread(table.on)),
+        ("gate strength against 1 where a factor is 0", _spread(table.off)),
         ("largest coefficient of the QUBO", number(_largest(run.qubo))),
     ]
     return AncillaNumbers(len(table), terms, _strengths(table.on, table.off), tuple(about))
@@ -500,7 +658,7 @@ def _spread(values: NDArray[Any]) -> str:
 
 
 def _strengths(on: Floats, off: Floats) -> Histogram | None:
-    """Count penalties; over many orders of magnitude on a logarithmic scale."""
+    """Count gate strengths; over many orders of magnitude on a logarithmic scale."""
     both = np.concatenate([on, off])
     positive = both[both > 0]
     if not len(positive):
@@ -534,8 +692,9 @@ def _chip(run: Run) -> Chip | None:
     first, second = machine.edges.T
     own = np.flatnonzero((owner[first] >= 0) & (owner[first] == owner[second]))
     free, used = np.flatnonzero(owner < 0), np.flatnonzero(owner >= 0)
+    # each kind has its own step: many free qubits must not make chains vanish
     every = max(1, -(-len(own) // _MOST_LINKS), -(-len(used) // _MOST_LINKS))
-    every = max(every, -(-len(free) // _MOST_FREE))
+    every_free = max(1, -(-len(free) // _MOST_FREE))
     links: dict[int, list[Any]] = {}
     for a, b in zip(first[own[::every]].tolist(), second[own[::every]].tolist(), strict=True):
         links.setdefault(int(owner[a]), []).append((_point(place[a]), _point(place[b])))
@@ -547,13 +706,14 @@ def _chip(run: Run) -> Chip | None:
         machine=machine.name,
         qubits=len(place),
         used=len(used),
-        free=tuple(_point(place[q]) for q in free[::every].tolist()),
+        free=tuple(_point(place[q]) for q in free[::every_free].tolist()),
         chains=tuple((dots.get(v, []), links.get(v, [])) for v in range(len(chains))),
         spacing=1 / math.sqrt(len(place)),
         lengths=_counted(lengths),
         longest=run.embedding.longest,
         mean=float(lengths.mean()) if len(lengths) else 0.0,
         every=every,
+        every_free=every_free,
         closer=_closer(place[used]),
     )
 
@@ -579,37 +739,56 @@ def _energies(run: Run) -> Energies | None:
     if samples is None or not len(samples):
         return None
     values, times = samples.energies, samples.occurrences
-    lowest = float(values.min())
+    lowest, highest = float(values.min()), float(values.max())
     ground, how = _ground(run)
-    near = _SAME * max(1.0, float(np.abs(values).max()))
-    edges = _energy_edges(min(lowest, lowest if ground is None else ground), float(values.max()))
-    broken = samples.chain_breaks > 0
-    series = [np.histogram(values[m], edges, weights=times[m])[0] for m in (~broken, broken)]
-    breaks = None
-    if broken.any():
-        steps = np.linspace(0, float(samples.chain_breaks.max()) * 1.001, _BINS + 1)
-        counts = np.histogram(samples.chain_breaks, steps, weights=times)[0]
-        breaks = _histogram(steps, [counts])
+    low = lowest if ground is None else min(lowest, ground)
+    near = _near(low, highest)
+    edges = _energy_edges(low, highest)
+    counted, wrong = samples.reads_with_broken_chain, samples.reads_with_wrong_ancilla
+    broken = np.where(samples.chain_breaks > 0, times, 0) if counted is None else counted
+    series = [np.histogram(values, edges, weights=w)[0] for w in (times - broken, broken)]
+    sampling = _sampling(run)
     return Energies(
         histogram=_histogram(edges, series),
-        reads=int(times.sum()),
-        distinct=len(samples),
+        about=sampling.about,
+        unit=sampling.unit,
+        shares=sampling.shares,
+        reads=sampling.total,
+        distinct=sampling.distinct,
         lowest=lowest,
         at_lowest=int(times[values <= lowest + near].sum()),
         ground=ground,
         ground_from=how,
-        chained=run.embedding is not None or bool(broken.any()),
-        broken_reads=int(times[broken].sum()),
+        ground_found=ground is not None and lowest <= ground + near,
+        chained=_chained(run),
+        discarded=sampling.discarded,
+        broken_reads=int(broken.sum()),
+        broken_exact=counted is not None,
         break_fraction=samples.chain_break_fraction,
-        breaks=breaks,
-        wrong_ancillas=int(times[samples.violations > 0].sum()),
+        breaks=_breaks(samples),
+        wrong_ancillas=int((times[samples.violations > 0] if wrong is None else wrong).sum()),
+        wrong_exact=wrong is not None,
     )
+
+
+def _breaks(samples: Samples) -> Histogram | None:
+    shares = samples.chain_breaks
+    if not (shares > 0).any():
+        return None
+    steps = np.linspace(0, float(shares.max()) * 1.001, _BINS + 1)
+    return _histogram(steps, [np.histogram(shares, steps, weights=samples.occurrences)[0]])
+
+
+def _near(low: float, high: float) -> float:
+    """Give by how much energies may differ that are the same."""
+    size = max(abs(low), abs(high))
+    return max(_ROUNDING * size, min(_SAME_SIZE * size, _SAME * (high - low)))
 
 
 def _energy_edges(low: float, high: float) -> Floats:
     room = (high - low) / (_BINS - 1) / 2
     size = max(abs(low), abs(high))
-    if room <= 1e-9 * size:  # all the same but for rounding: one bar in the middle
+    if room <= _ROUNDING * size:  # all the same but for rounding: one bar in the middle
         room = 0.02 * size or 1e-3
     return np.linspace(low - room, high + room, _BINS + 1)
 
@@ -641,15 +820,25 @@ def _weights(run: Run) -> Weights | None:
     if prepared.bias:
         names = [*names[: len(values) - 1], "bias"]
     order = np.argsort(-np.abs(values), kind="stable")[:_MOST_WEIGHTS].tolist()
-    zeta = None if run.loss is None else run.loss.zeta
     return Weights(
         rows=tuple((names[i], float(values[i])) for i in order),
         total=len(values),
         zeros=int(np.count_nonzero(values == 0)),
-        zeta=zeta,
+        limits=_limits(None if run.problem is None else run.problem.encoding),
         first_column=base,
         has_bias=prepared.bias,
     )
+
+
+def _limits(encoding: Encoding | None) -> tuple[float, float] | None:
+    """Give the smallest and the largest weight that the bits can say."""
+    if encoding is None:
+        return None
+    if encoding.bounds is None:
+        return float(encoding.levels[0]), float(encoding.levels[-1])
+    low = min(bound[0] for bound in encoding.bounds)
+    high = max(bound[1] for bound in encoding.bounds)
+    return low * encoding.step, high * encoding.step
 
 
 def _confusion(run: Run) -> Iterable[Confusion]:

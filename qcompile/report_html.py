@@ -17,14 +17,21 @@ from qcompile.report import (
     Energies,
     Histogram,
     LossCurve,
+    MachineRow,
     Report,
     Stage,
     Weights,
 )
-from qcompile.svg import number
+from qcompile.svg import many, number
 
 __all__ = ["page", "save_report"]
 
+_STANDS = {
+    -1: " stands in for 0-1 loss: 1 for a wrong answer, 0 for a right one.",
+    0: " charges right answers as much as wrong ones: it cannot stand in for 0-1 loss.",
+    1: " is upside down: around margin 0 right answers cost more than wrong ones. It cannot stand "
+    "in for 0-1 loss.",
+}
 _LOG_FROM = 8  # times the largest machine: then bars of qubits are logarithmic
 
 _STYLE = """
@@ -251,7 +258,7 @@ def _pipeline(stages: Sequence[Stage]) -> Iterable[Markup]:
             *(tag("span", plain(detail)) for detail in stage.details),
             class_="stage",
         )
-        items.append(tag("li", *([_arrow(stage.made_by)] if i else []), box))
+        items.append(tag("li", *([_arrow(stage.made_by)] if i and stage.made_by else []), box))
     yield tag("ol", *items, class_="flow")
 
 
@@ -269,10 +276,8 @@ def _arrow(word: str) -> Markup:
 
 
 def _loss(curve: LossCurve) -> Iterable[Markup]:
-    yield _lead(
-        f"The polynomial of order {curve.order} (fit: {plain(curve.fit)}) stands in for 0-1 loss: "
-        "1 for a wrong answer, 0 for a right one."
-    )
+    name = f"The polynomial of order {curve.order} (fit: {plain(curve.fit)})"
+    yield _lead(name + _STANDS[curve.slope])
     values = [y for _, y in curve.points]
     low, high = max(min(values, default=0.0), -0.6), min(max(values, default=1.0), 2.1)
     low, high = min(low, 0.0), max(high, 1.1)
@@ -303,42 +308,23 @@ def _loss(curve: LossCurve) -> Iterable[Markup]:
     yield _key(*entries, *([("pale", "rows by margin")] if behind else []))
     rows = [(f"a{p}", number(a)) for p, a in enumerate(curve.coefficients)]
     if curve.turn is not None:
-        rows.append(("turn: beyond -turn more wrong costs less", number(curve.turn)))
+        beyond = "beyond" if curve.for_good else "just beyond"
+        rows.append((f"turn: {beyond} -turn more wrong costs less", number(curve.turn)))
     if curve.outside:
         rows.append(("rows with a margin outside of the picture", f"{curve.outside:,}"))
     yield _table(rows)
 
 
 def _budget(budget: Budget) -> Iterable[Markup]:
-    most = "at most " if budget.assumed else ""
-    yield _lead(
-        f"{most.capitalize()}{budget.logical:,} logical qubits: {budget.bits:,} bits and "
-        f"{most}{budget.ancillas:,} ancillas. The upright line is what a machine has."
-        + (" No QUBO was made: as many as a complete polynomial needs." if most else "")
-    )
-    rows = [
-        svg.Bar(
-            "before embedding",
-            ((budget.bits, "a"), (budget.ancillas, "b")),
-            f"{budget.logical:,} logical",
-        )
-    ]
+    yield _lead(f"{_before_embedding(budget)} The upright line is what a machine has.")
+    parts = ((budget.bits, "a"), (budget.ancillas or 0, "b"))
+    most = "at least " if budget.ancillas is None else "at most " * budget.assumed
+    before = f"{most}{budget.logical:,} logical"
+    rows = [svg.Bar("before embedding", parts, before)]
     for machine in budget.machines:
-        about = "" if machine.measured else "about "
-        if machine.takes is None:
-            words = f"more than {budget.logical:,} of {machine.has:,}"
-        else:
-            words = f"{about}{machine.takes:,} of {machine.has:,}"
         kind = "pale" if machine.fits is None else "good" if machine.fits else "bad"
-        takes = machine.takes or budget.logical
-        rows.append(
-            svg.Bar(
-                plain(machine.name),
-                ((takes, kind),),
-                f"{words}, {_fits(machine.fits)}",
-                machine.has,
-            )
-        )
+        takes, words = machine.takes or budget.logical, _takes(machine, budget)
+        rows.append(svg.Bar(plain(machine.name), ((takes, kind),), words, machine.has))
     largest = max((m.has for m in budget.machines), default=1)
     needed = max((m.takes or 0 for m in budget.machines), default=0)
     log = max(needed, budget.logical) > _LOG_FROM * largest
@@ -348,28 +334,63 @@ def _budget(budget: Budget) -> Iterable[Markup]:
         says="; ".join(f"{row.name}: {row.words}" for row in rows),
         log=log,
     )
-    kinds = {"good": "fits", "bad": "does not", "pale": "not known"}
+    kinds = {"good": "fits", "bad": "too large", "pale": "not known"}
     drawn = {kind for row in rows for _, kind in row.parts}
     entries = [("a", "bits"), *([("b", "ancillas")] if budget.ancillas else [])]
     entries += [(kind, words) for kind, words in kinds.items() if kind in drawn]
     yield _key(*entries, ("limit", "the machine's qubits"))
-    estimated = any(m.takes is not None and not m.measured for m in budget.machines)
-    remarks = ["Physical qubits are estimated by a formula, within some 14%."] if estimated else []
-    remarks += ["The scale is logarithmic."] if log else []
-    if any(m.takes is None for m in budget.machines):
-        remarks.append("Beyond order 3 there is no formula for chains.")
+    remarks = [*_about_formula(budget), *(["The scale is logarithmic."] if log else [])]
     if remarks:
         yield _lead(" ".join(remarks))
 
 
-def _fits(fits: bool | None) -> str:
-    return "not known" if fits is None else "fits" if fits else "too large"
+def _before_embedding(budget: Budget) -> str:
+    bits = many(budget.bits, "bit")
+    if budget.ancillas is None:
+        return f"{bits} and ancillas that nobody has counted: no estimate goes beyond order 8."
+    most = "at most " if budget.assumed else ""
+    words = f"{most}{many(budget.logical, 'logical qubit')}"
+    words = f"{words[0].upper()}{words[1:]}: {bits} and {most}{many(budget.ancillas, 'ancilla')}."
+    return words + " No QUBO was made: as many as a complete polynomial needs." * budget.assumed
+
+
+def _takes(machine: MachineRow, budget: Budget) -> str:
+    """Say what is needed of a machine, and how that is known."""
+    of = f"of {machine.has:,}"
+    verdict = "not known" if machine.fits is None else "fits" if machine.fits else "too large"
+    if machine.measured:
+        where = ", on the ideal graph" if machine.ideal else ""
+        return f"{machine.takes:,} {of}, {verdict}{where}"
+    if machine.takes is None:
+        return f"at least {budget.surely:,} {of}, {verdict}"
+    about = "about" if budget.complete else "at most about"
+    return f"{about} {machine.takes:,} {of}, {verdict}"
+
+
+def _about_formula(budget: Budget) -> Iterable[str]:
+    """Say how far the formula for chains can be trusted here."""
+    if any(m.ideal for m in budget.machines):
+        yield "It was embedded on the ideal graph, where every qubit works."
+    told = [m for m in budget.machines if m.takes is not None and not m.measured]
+    inside = [m for m in told if m.takes is not None and m.takes <= m.has]
+    if budget.order > 3:
+        yield "Beyond order 3 there is no formula for chains."
+    elif told and not budget.complete:
+        yield (
+            "Physical qubits are estimated by a formula for complete polynomials: fewer may do, "
+            "as this one has fewer terms."
+        )
+    elif inside:
+        yield "Physical qubits are estimated by a formula, within some 14% where it fits."
+    elif told:
+        yield "Physical qubits are estimated by a formula, far beyond what was ever measured."
 
 
 def _ancillas(found: AncillaNumbers) -> Iterable[Markup]:
     yield _lead(
-        f"{found.count:,} ancillas stand for products of two bits. A penalty is what a wrong "
-        "ancilla costs at least."
+        f"{many(found.count, 'ancilla')}, each for a product of two variables. A gate's strength "
+        "is what the gate alone charges for a wrong ancilla; the terms through it give a part of "
+        "that back."
     )
     about = dict(found.about)
     terms = svg.histogram(
@@ -383,26 +404,28 @@ def _ancillas(found: AncillaNumbers) -> Iterable[Markup]:
     yield _figure("Terms through an ancilla", terms, _bins(found.terms, ("ancillas",)))
     if found.strengths is not None:
         on, off = found.strengths.counts
-        penalties = svg.histogram(
+        strengths = svg.histogram(
             found.strengths.edges,
             [(on, "a"), (off, "b")],
-            title="Penalties of the ancillas",
+            title="Strengths of the gates",
             says="; ".join(f"{k}: {v}" for k, v in found.about[1:3]),
-            axis="penalty" + (", logarithmic" if found.strengths.log else ""),
+            axis="gate strength" + (", logarithmic" if found.strengths.log else ""),
             log=found.strengths.log,
         )
         key = _key(("a", "ancilla 0, factors 1"), ("b", "ancilla 1, a factor 0"))
         bins = _bins(found.strengths, ("ancilla 0", "ancilla 1"))
-        yield _figure("Penalties", penalties, key, bins)
+        yield _figure("Gate strengths", strengths, key, bins)
     yield _table(found.about)
 
 
 def _chip(chip: Chip) -> Iterable[Markup]:
     name = plain(chip.machine)
     yield _lead(
-        f"{len(chip.chains):,} variables on {chip.used:,} of {chip.qubits:,} qubits of {name}. "
-        "The qubits of a chain have one colour; pale ones are free."
-        + (f" One in {chip.every} is drawn." if chip.every > 1 else "")
+        f"{many(len(chip.chains), 'variable')} on {chip.used:,} of "
+        f"{many(chip.qubits, 'qubit')} of {name}. The qubits of a chain have one colour; pale ones "
+        "are free."
+        + (f" One in {chip.every} of the chains' is drawn." if chip.every > 1 else "")
+        + (f" One free one in {chip.every_free} is drawn." if chip.every_free > 1 else "")
     )
     dot = 0.42 * svg.WIDTH * chip.spacing
     says = f"Longest chain {chip.longest}, mean {chip.mean:.2f}."
@@ -451,80 +474,88 @@ def _cut(
 
 
 def _energies(found: Energies) -> Iterable[Markup]:
-    yield _lead(f"{found.reads:,} samples, {found.distinct:,} distinct states; lower is better.")
+    yield _lead(f"{found.about}; lower is better.")
     marks = []
     if found.ground is not None:
         marks.append(svg.Mark(found.ground, "ground state"))
-    if found.ground is None or found.lowest > found.ground + 1e-9 * max(1.0, abs(found.ground)):
+    if not found.ground_found:
         marks.append(svg.Mark(found.lowest, "lowest found", "turn"))
     whole, broken = found.histogram.counts
     yield svg.histogram(
         found.histogram.edges,
         [(whole, "a"), (broken, "b")],
         title="Energies of the samples",
-        says=f"Lowest {number(found.lowest)}, found {found.at_lowest:,} times; ground state "
+        says=f"Lowest {number(found.lowest)}, of {many(found.at_lowest, found.unit)}; ground state "
         f"{'not known' if found.ground is None else number(found.ground)}.",
         axis="energy",
         marks=marks,
     )
     if found.chained:
         yield _key(("a", "all chains whole"), ("b", "a chain broken"))
-        if found.distinct < found.reads:  # that is all that samples tell
+        if not found.broken_exact:
             yield _lead(
-                "A state that was read often counts as broken if chains broke in any of its reads; "
-                "its share of broken chains is the mean of them."
+                "A state that was read often counts as broken if chains broke in any of its reads."
             )
-    ground = found.ground_from
-    if found.ground is not None:
-        ground = f"{found.ground:.6g} ({found.ground_from})"
-    rows = [
-        ("lowest energy", f"{found.lowest:.6g}"),
-        ("samples with it", f"{found.at_lowest:,} ({found.at_lowest / found.reads:.1%})"),
-        ("ground state", ground),
-        ("samples with a wrong ancilla, repaired", f"{found.wrong_ancillas:,}"),
-    ]
-    if found.chained:
-        share = found.broken_reads / found.reads
-        words = "samples with a broken chain" + ", at most" * (found.distinct < found.reads)
-        rows.append((words, f"{found.broken_reads:,} ({share:.1%})"))
-        rows.append(("chains broken, of all", f"{found.break_fraction:.3%}"))
-    else:
-        rows.append(("chains", "none: not solved on a chip"))
-    yield _table(rows)
-    yield _bins(found.histogram, ("whole", "broken") if found.chained else ("samples", "broken"))
+    yield _table(_energy_rows(found))
+    names = ("whole", "broken") if found.chained else (f"{found.unit}s", "broken")
+    yield _bins(found.histogram, names)
     if found.breaks is not None:
         breaks = svg.histogram(
             found.breaks.edges,
             [(found.breaks.counts[0], "b")],
-            title="Share of broken chains of a sample",
+            title=f"Share of broken chains of a {found.unit}",
             says=f"{found.break_fraction:.3%} of all chains are broken.",
-            axis="share of a sample's chains that are broken",
+            axis="share of broken chains, mean over equal states",
         )
-        yield _figure("Broken chains", breaks, _bins(found.breaks, ("samples",)))
+        yield _figure("Broken chains", breaks, _bins(found.breaks, (f"{found.unit}s",)))
+
+
+def _energy_rows(found: Energies) -> list[tuple[str, str]]:
+    """Give the table below the picture; shares only of what is all that there was."""
+
+    def counted(count: int) -> str:
+        return f"{count:,} ({count / found.reads:.1%})" if found.shares else f"{count:,}"
+
+    units = f"{found.unit}s"
+    ground = found.ground_from
+    if found.ground is not None:
+        ground = f"{found.ground:.6g} ({found.ground_from})"
+    about = "" if found.wrong_exact else ", about"
+    rows = [
+        ("lowest energy", f"{found.lowest:.6g}"),
+        (f"{units} with it", counted(found.at_lowest)),
+        ("ground state", ground),
+        (f"{units} with a wrong ancilla, repaired{about}", counted(found.wrong_ancillas)),
+    ]
+    if not found.chained:
+        return [*rows, ("chains", "none: not solved on a chip")]
+    most = "" if found.broken_exact else ", at most"
+    rows.append((f"{units} with a broken chain{most}", counted(found.broken_reads)))
+    rows.append(("chains broken, of all", f"{found.break_fraction:.3%}"))
+    if found.discarded is not None:
+        rows.append(("reads discarded for a broken chain", f"{found.discarded:,}"))
+    return rows
 
 
 def _weights(found: Weights) -> Iterable[Markup]:
     shown = len(found.rows)
     largest = f" The {shown} largest of them." if shown < found.total else ""
     yield _lead(
-        f"{found.total:,} weights, {found.zeros:,} of them 0.{largest} x{found.first_column} is "
-        "the first column of the data."
+        f"{many(found.total, 'weight')}, {found.zeros:,} of them 0.{largest} "
+        f"x{found.first_column} is the first column of the data."
     )
-    reach = max([abs(w) for _, w in found.rows] + ([found.zeta] if found.zeta else []) or [1.0])
-    rows = [
-        svg.Bar(name, ((w, "a" if w >= 0 else "b"),), number(float(f"{w:.3g}")))
-        for name, w in found.rows
-    ]
+    reach = max(map(abs, [*(w for _, w in found.rows), *(found.limits or ())]), default=1.0)
+    rows = [svg.Bar(name, ((w, "a" if w >= 0 else "b"),), number(w)) for name, w in found.rows]
     yield svg.diverging(
         rows,
         title="Weights",
         says=", ".join(f"{row.name}: {row.words}" for row in rows),
         reach=reach or 1.0,
     )
-    limit = [] if found.zeta is None else [("a weight is at most", number(found.zeta))]
     yield _key(("a", "speaks for the positive label"), ("b", "against it"))
-    if limit:
-        yield _table(limit)
+    if found.limits is not None:
+        low, high = map(number, found.limits)
+        yield _table([("a weight can be", f"from {low} to {high}")])
 
 
 def _confusions(found: Sequence[Confusion]) -> Iterable[Markup]:

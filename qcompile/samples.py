@@ -20,6 +20,7 @@ from qcompile.interchange import labels_of, vartype_of
 
 __all__ = [
     "Samples",
+    "alike",
     "from_sampleset",
     "load_samples",
     "merged",
@@ -31,6 +32,8 @@ __all__ = [
 # Energies in a file may differ from those recomputed by rounding, relative to the largest.
 _SAME = 1e-6
 _MOST_VALUES = 1 << 32
+_LARGEST_INTEGER = 2**53
+_BROKEN, _WRONG = "reads_with_broken_chain", "reads_with_wrong_ancilla"
 _PLAIN_TYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)")
 
 
@@ -41,7 +44,8 @@ class Samples:
     `violations` counts ancillas that were not the product of their factors before they were
     repaired; `chain_breaks` is the share of broken chains of each sample (0 where there were no
     chains); `row` says which of the given samples each one is. `info` is what the solver told:
-    its name, seed, timing.
+    its name, seed, timing. `broken` and `wrong` count among the occurrences of each sample those
+    with a broken chain and those with a wrong ancilla; None where nobody counted.
     """
 
     bits: NDArray[np.int8]
@@ -51,6 +55,8 @@ class Samples:
     chain_breaks: Floats
     row: NDArray[np.int64]
     info: Mapping[str, Any] = field(default_factory=dict)
+    broken: NDArray[np.int64] | None = None
+    wrong: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.bits)
@@ -72,8 +78,8 @@ class Samples:
     def lowest(self, count: int) -> Samples:
         """Give the lowest distinct samples, in order of energy and then of bits.
 
-        How often a sample occurred adds up, its share of broken chains is the mean over all its
-        occurrences, the rest is that of the first.
+        How often a sample occurred adds up, and so do `broken` and `wrong`; its share of broken
+        chains is the mean over all its occurrences, the rest is that of the first.
         """
         if not len(self):
             return self
@@ -86,6 +92,14 @@ class Samples:
         breaks = np.bincount(group, self.chain_breaks * self.occurrences, len(distinct)) / times
         order = np.argsort(self.energies[first], kind="stable")[:count]
         chosen = first[order]
+
+        def added(counts: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+            if counts is None:
+                return None
+            sums = np.zeros(len(distinct), dtype=np.int64)
+            np.add.at(sums, group, counts)
+            return frozen(sums[order], np.int64)
+
         return Samples(
             bits=frozen(self.bits[chosen], np.int8),
             energies=frozen(self.energies[chosen]),
@@ -94,12 +108,35 @@ class Samples:
             chain_breaks=frozen(breaks[order]),
             row=frozen(self.row[chosen], np.int64),
             info=self.info,
+            broken=added(self.reads_with_broken_chain),
+            wrong=added(self.reads_with_wrong_ancilla),
         )
+
+    @property
+    def reads_with_broken_chain(self) -> NDArray[np.int64] | None:
+        """For each sample how many of its occurrences had one; None where that is not known."""
+        marked = self.chain_breaks > 0
+        return self._counted(self.broken, marked, sure=not (marked & (self.occurrences > 1)).any())
+
+    @property
+    def reads_with_wrong_ancilla(self) -> NDArray[np.int64] | None:
+        """For each sample how many of its occurrences had one; None where that is not known."""
+        # the violations of one read tell nothing about the others
+        sure = not (self.occurrences > 1).any()
+        return self._counted(self.wrong, self.violations > 0, sure=sure)
+
+    def _counted(
+        self, counts: NDArray[np.int64] | None, marked: NDArray[np.bool_], *, sure: bool
+    ) -> NDArray[np.int64] | None:
+        if counts is not None or not sure:
+            return counts
+        return alike(marked, self.occurrences)
 
     def to_sampleset(self) -> Any:
         """Give a `dimod.SampleSet` over the bits."""
         import dimod
 
+        counts = {_BROKEN: self.broken, _WRONG: self.wrong}
         return dimod.SampleSet.from_samples(
             (np.asarray(self.bits), list(range(self.bits.shape[1]))),
             dimod.BINARY,
@@ -109,7 +146,13 @@ class Samples:
             ancilla_violations=self.violations,
             chain_break_fraction=self.chain_breaks,
             sort_labels=False,
+            **{name: vector for name, vector in counts.items() if vector is not None},
         )
+
+
+def alike(marked: Any, occurrences: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count occurrences of marked samples, where those of one sample are all alike."""
+    return frozen(np.where(marked, occurrences, 0), np.int64)
 
 
 def samples_of(
@@ -128,14 +171,17 @@ def samples_of(
     else:
         energies = problem.score(rows) if isinstance(problem, Qubo) else problem.energies(rows)
     zeros = np.zeros(count, dtype=np.int64)
+    times = frozen(zeros + 1 if occurrences is None else occurrences, np.int64)
+    wrong = frozen(zeros if violations is None else violations, np.int64)
     return Samples(
         bits=frozen(rows, np.int8),
         energies=frozen(energies),
-        violations=frozen(zeros if violations is None else violations, np.int64),
-        occurrences=frozen(zeros + 1 if occurrences is None else occurrences, np.int64),
+        violations=wrong,
+        occurrences=times,
         chain_breaks=frozen(np.zeros(count)),
         row=frozen(np.arange(count), np.int64),
         info=dict(info or {}),
+        wrong=alike(wrong > 0, times),
     )
 
 
@@ -151,7 +197,15 @@ def merged(parts: Sequence[Samples], info: Mapping[str, Any]) -> Samples:
         chain_breaks=frozen(np.concatenate([part.chain_breaks for part in parts])),
         row=frozen(np.concatenate(rows), np.int64),
         info=dict(info),
+        broken=_joined([part.reads_with_broken_chain for part in parts]),
+        wrong=_joined([part.reads_with_wrong_ancilla for part in parts]),
     )
+
+
+def _joined(counts: Sequence[NDArray[np.int64] | None]) -> NDArray[np.int64] | None:
+    """Put counts together; where some are not known, the whole is not."""
+    known = [part for part in counts if part is not None]
+    return frozen(np.concatenate(known), np.int64) if len(known) == len(counts) else None
 
 
 def save_samples(samples: Samples, path: str | Path, *, problem: Any = None) -> None:
@@ -168,8 +222,14 @@ def save_samples(samples: Samples, path: str | Path, *, problem: Any = None) -> 
         found = found.relabel_variables(dict(enumerate(labels_of(problem))), inplace=False)
         found = found.change_vartype(vartype_of(problem), inplace=False)
     content = found.to_serializable()
+    _spare_integers(content["vectors"]["energy"])
     with write_atomically(path) as stream:
         stream.write(orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n")
+
+
+def _spare_integers(array: dict[str, Any]) -> None:
+    """Write large whole energies as floats: dimod makes integers of any size of them."""
+    array["data"] = [float(v) if abs(v) > _LARGEST_INTEGER else v for v in array["data"]]
 
 
 def _is_clock(key: str, value: Any) -> bool:
@@ -252,39 +312,60 @@ def from_sampleset(found: Any, problem: Pubo | Qubo) -> Samples:
             else f"samples of {len(place)} variables; the problem has {known}: they are of another"
         )
     values = np.asarray(binary.record.sample)[:, [place[v] for v in range(known)]]
-    violations = _vector(binary, "ancilla_violations", np.int64)
-    if isinstance(problem, Qubo) and known == every and every > logical:
+    with_ancillas = isinstance(problem, Qubo) and known == every and every > logical
+    violations = _counts(binary, "ancilla_violations")
+    if with_ancillas and isinstance(problem, Qubo):
         bits, violations = problem.restrict(values)
     else:
         bits = values.astype(np.int8)
     scored = samples_of(problem, bits, violations=violations, info=dict(binary.info))
     own = np.asarray(binary.record.energy, dtype=np.float64)
-    with_ancillas = isinstance(problem, Qubo) and known == every and every > logical
     true = problem.energies(values) if with_ancillas else scored.energies
     if not np.abs(own - true).max() <= _SAME * max(1e-300, np.abs(own).max(), np.abs(true).max()):
         raise FormatError(
             f"a sample has energy {own[0]:.6g} in the file and {true[0]:.6g} on the problem: they "
             "are of another problem"
         )
-    occurrences = np.asarray(binary.record.num_occurrences)
+    occurrences = frozen(binary.record.num_occurrences, np.int64)
     if occurrences.min() < 1:
         raise FormatError("a sample that occurred less than once")
-    breaks = _vector(binary, "chain_break_fraction", np.float64)
-    return Samples(
-        scored.bits,
-        scored.energies,
-        scored.violations,
-        frozen(binary.record.num_occurrences, np.int64),
-        scored.chain_breaks if breaks is None else frozen(breaks),
-        scored.row,
-        scored.info,
+    breaks = _vector(binary, "chain_break_fraction")
+    if breaks is not None and not ((breaks >= 0) & (breaks <= 1)).all():
+        raise FormatError("chain_break_fraction: expected shares from 0 to 1")
+    read = replace(
+        scored,
+        occurrences=occurrences,
+        chain_breaks=scored.chain_breaks if breaks is None else frozen(breaks, np.float64),
+        broken=_counts(binary, _BROKEN, occurrences),
+        wrong=_counts(binary, _WRONG, occurrences),
     )
+    if read.broken is not None and ((read.broken > 0) != (read.chain_breaks > 0)).any():
+        raise FormatError(f"{_BROKEN}: differs from chain_break_fraction")
+    if with_ancillas:  # every read of such a sample has these very ancillas
+        return replace(read, wrong=alike(read.violations > 0, occurrences))
+    return read
 
 
-def _vector(found: Any, name: str, kind: Any) -> NDArray[Any] | None:
+def _counts(
+    found: Any, name: str, most: NDArray[np.int64] | None = None
+) -> NDArray[np.int64] | None:
+    """Read whole numbers from 0 on, not above `most`."""
+    vector = _vector(found, name)
+    if vector is None:
+        return None
+    with np.errstate(invalid="ignore"):
+        counts = vector.astype(np.int64)
+    if not ((counts == vector) & (counts >= 0)).all():
+        raise FormatError(f"{name}: expected whole numbers from 0 on")
+    if most is not None and (counts > most).any():
+        raise FormatError(f"{name}: more than the sample occurred")
+    return frozen(counts, np.int64)
+
+
+def _vector(found: Any, name: str) -> NDArray[Any] | None:
     if name not in found.record.dtype.names:
         return None
-    vector = np.asarray(found.record[name], dtype=kind)
+    vector = np.asarray(found.record[name])
     if vector.ndim != 1:
         raise FormatError(f"{name}: expected one number a sample")
     return vector

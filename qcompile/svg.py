@@ -24,6 +24,7 @@ __all__ = [
     "curves",
     "diverging",
     "histogram",
+    "many",
     "number",
     "numbers",
 ]
@@ -100,12 +101,23 @@ def _round_step(rough: float) -> float:
 def number(value: float) -> str:
     """Give a number for people: few digits, groups of thousands.
 
-    >>> number(12345.0), number(0.000012345), number(-2.5), number(0.1 + 0.2)
-    ('12,345', '1.23e-05', '-2.5', '0.3')
+    >>> number(12345.0), number(0.000012345), number(-2.5), number(0.1 + 0.2), number(1234.56)
+    ('12,345', '1.23e-05', '-2.5', '0.3', '1,234.6')
     """
     if abs(value) < 1e15 and value == int(value):
         return f"{int(value):,}"
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.3g}"
+    if 999.5 <= abs(value) < 1e15:
+        return f"{value:,.1f}".removesuffix(".0")
+    return f"{value:.3g}"
+
+
+def many(count: int, noun: str) -> str:
+    """Give a count with its noun.
+
+    >>> many(1, "state"), many(1200, "state")
+    ('1 state', '1,200 states')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def numbers(values: Sequence[float]) -> list[str]:

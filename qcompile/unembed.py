@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from qcompile.artifacts import Floats, Qubo, frozen
 from qcompile.embedded import Embedded
 from qcompile.errors import InputError
-from qcompile.samples import Samples
+from qcompile.samples import Samples, alike
 
 __all__ = ["REPAIRS", "unembed"]
 
@@ -42,14 +42,17 @@ def unembed(embedded: Embedded, samples: Any, *, repair: str = "majority") -> Sa
     bits = bits.copy()
     if repair == "energy":
         _descend(qubo, bits, broken[row][:, : qubo.logical])
+    times = frozen(occurrences[row], np.int64)
     return Samples(
         bits=frozen(bits, np.int8),
         energies=frozen(qubo.score(bits) if len(bits) else np.zeros(0)),
         violations=frozen(violations, np.int64),
-        occurrences=frozen(occurrences[row], np.int64),
+        occurrences=times,
         chain_breaks=frozen(broken[row].mean(axis=1) if broken.shape[1] else np.zeros(len(row))),
         row=frozen(row, np.int64),
-        info={**info, "repair": repair, "discarded": len(ups) - len(row)},
+        info={**info, "repair": repair, "discarded": int(occurrences.sum() - times.sum())},
+        broken=alike(broken[row].any(axis=1), times),
+        wrong=alike(violations > 0, times),
     )
 
 

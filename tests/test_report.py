@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import re
@@ -140,7 +141,7 @@ def test_sizes_are_those_of_the_artifacts(
     whole: str, qubo: Qubo, embedding: Embedding, samples: Samples
 ) -> None:
     words = parsed(whole).words
-    assert "569 rows × 3 features" in words
+    assert "569 rows × 30 columns" in words and "3 chosen" in words
     assert f"QUBO {qubo.variables} qubits 6 bits + {qubo.variables - 6} ancillas" in words
     used = {q for chain in embedding.chains for q in chain}
     assert f"embedding {len(used)} physical qubits" in words
@@ -183,8 +184,8 @@ def test_where_accuracy_is_lost_is_that_of_the_weights(
         "returned",
     ]
     weights = decode(qubo, samples).weights
-    margins = np.asarray(rows.x @ weights) * rows.y
-    assert named["returned"][1] == np.mean(margins <= 0)
+    # a decision of 0 is a negative answer, as `predict` gives it
+    assert named["returned"][1] == np.mean((np.asarray(rows.x @ weights) > 0) != (rows.y > 0))
     # the energy of the state is the mean loss of the rows
     assert named["returned"][0] == pytest.approx(samples.energies.min())
     assert named["best continuous"][0] <= named["returned"][0] + 1e-12
@@ -239,12 +240,20 @@ def test_the_budget_names_each_machine_and_its_qubits(folder: Path, qubo: Qubo) 
 
 
 def test_what_is_too_large_does_not_fit() -> None:
-    pubo = Pubo.from_dict({(i, i + 1, i + 2): 1.0 for i in range(198)})
-    budget = report_of(Run("large", pubo=pubo)).budget
-    assert budget is not None and budget.assumed
-    assert budget.ancillas == math.comb(100, 2) * 2  # pairs inside of two halves
+    """A complete cubic of 60 bits is known not to; of few terms nobody knows."""
+    terms = {t: 1.0 for j in (1, 2, 3) for t in itertools.combinations(range(60), j)}
+    report = report_of(Run("large", pubo=Pubo.from_dict(terms)))
+    budget = report.budget
+    assert budget is not None and budget.assumed and budget.complete
+    assert budget.ancillas == math.comb(30, 2) * 2  # pairs inside of two halves
     assert [row.fits for row in budget.machines] == [False] * 3
-    assert parsed(page(report_of(Run("large", pubo=pubo)))).words.count("too large") == 3
+    words = parsed(page(report)).words
+    assert len(re.findall(r"about [\d,]+ of [\d,]+, too large", words)) == 3
+    assert "at most about" not in words and "14%" not in words
+    chain = Pubo.from_dict({(i, i + 1, i + 2): 1.0 for i in range(198)})
+    budget = report_of(Run("chain", pubo=chain)).budget
+    assert budget is not None and not budget.complete
+    assert [row.fits for row in budget.machines] == [None] * 3
 
 
 @pytest.mark.parametrize(
@@ -351,7 +360,7 @@ def test_artifacts_of_different_runs_are_refused(folder: Path, tmp_path: Path) -
     for name, words in {
         "chains.json": "made for another problem",
         "answers.json": "without variable 6",
-        "clf.json": "of different runs",
+        "clf.json": "of another run",
     }.items():
         assert main(["report", str(tmp_path / "qubo.json"), str(folder / name), "-q",
                      "-o", str(tmp_path / "x.html")]) == 2  # fmt: skip
@@ -481,7 +490,7 @@ def test_submit_and_resume_write_a_page(
     text = pages[0].read_text()
     assert text == pages[1].read_text(), "a job that is done is shown as it was"
     words = parsed(text).words
-    assert "samples 60 samples" in words and "stage done" in words and TOKEN not in text
+    assert "samples 60 reads" in words and "stage done" in words and TOKEN not in text
     shown = {attrs["id"] for name, attrs in parsed(text).tags if name == "section"}
     assert shown == {"pipeline", *TITLES} - {"confusion", "risks"}
 
@@ -510,10 +519,12 @@ def test_a_crowded_chip_is_thinned_out(folder: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("qcompile.report._MOST_FREE", 100)
     thin = _report([folder / "chains.json"])
     assert whole is not None and thin.chip is not None
-    assert whole.every == 1 and thin.chip.every == -(-len(whole.free) // 100)
+    assert whole.every == whole.every_free == thin.chip.every == 1
+    assert thin.chip.every_free == -(-len(whole.free) // 100)
+    assert thin.chip.chains == whole.chains, "chains do not vanish where many are free"
     assert len(thin.chip.free) <= 100 and set(thin.chip.free) < set(whole.free)
     assert thin.chip.lengths == whole.lengths and thin.chip.used == whole.used
-    assert f"One in {thin.chip.every} is drawn" in parsed(page(thin)).words
+    assert f"One free one in {thin.chip.every_free} is drawn" in parsed(page(thin)).words
 
 
 @pytest.mark.parametrize("log", [False, True])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,9 @@ from qcompile import (
     save_samples,
     solve,
 )
+from qcompile.artifacts import frozen
 from qcompile.cli import main
-from qcompile.samples import Samples
+from qcompile.samples import Samples, merged, samples_of
 from qcompile.solve import enumerate_lowest
 from qcompile.weight_space import weight_cubic
 from tests.judge import all_assignments
@@ -353,6 +355,75 @@ def test_the_lowest_count_what_is_equal() -> None:
     assert low.chain_break_fraction == pytest.approx(one.chain_break_fraction)
     assert (np.diff(low.energies) >= 0).all()
     assert one.lowest(1).energies.tolist() == [energies.min()]
+
+
+def test_reads_with_broken_chains_and_wrong_ancillas_are_counted(tmp_path: Path) -> None:
+    """Equal states of different reads: each read counts for itself, in a file as well."""
+    qubo = compile("breast-cancer", bits=2, features=3, scale="standard").qubo
+    rng = np.random.default_rng(3)
+    rows = rng.integers(0, 2, (60, qubo.variables), dtype=np.int8)
+    rows[:, : qubo.logical] = rows[np.arange(60) % 4, : qubo.logical]
+    bits, violations = qubo.restrict(rows)
+    times = rng.integers(1, 4, 60)
+    found = samples_of(qubo, bits, occurrences=times, violations=violations)
+    breaks = rng.choice([0.0, 0.25], 60)
+    broken = frozen(np.where(breaks > 0, times, 0), np.int64)
+    found = replace(found, chain_breaks=frozen(breaks), broken=broken)
+    both = merged([found, found], {}).lowest(100)
+    assert both.wrong is not None and both.broken is not None
+    for state, wrong, torn in zip(both.bits, both.wrong, both.broken, strict=True):
+        mine = (bits == state).all(axis=1)
+        assert wrong == 2 * times[mine & (violations > 0)].sum()
+        assert torn == 2 * times[mine & (breaks > 0)].sum()
+    save_samples(both, tmp_path / "samples.json")
+    back = load_samples(tmp_path / "samples.json", qubo)
+    assert back.wrong is not None and back.wrong.tolist() == both.wrong.tolist()
+    assert back.broken is not None and back.broken.tolist() == both.broken.tolist()
+    # what nobody counted is not made up, unless every row is one read
+    assert replace(both, broken=None, wrong=None).reads_with_broken_chain is None
+    assert merged([both, replace(both, wrong=None)], {}).lowest(9).wrong is None
+    single = replace(found, occurrences=frozen(np.ones(60), np.int64), broken=None, wrong=None)
+    counted = single.lowest(100)
+    assert counted.broken is not None and counted.broken.sum() == np.count_nonzero(breaks)
+    assert counted.wrong is not None and counted.wrong.sum() == np.count_nonzero(violations)
+
+
+@pytest.mark.parametrize(
+    ("vector", "value"),
+    [
+        ("chain_break_fraction", -0.1),
+        ("chain_break_fraction", 1.5),
+        ("chain_break_fraction", float("nan")),
+        ("ancilla_violations", -1),
+        ("reads_with_wrong_ancilla", 3),
+        ("reads_with_broken_chain", -1),
+        ("reads_with_broken_chain", 1),
+    ],
+)
+def test_counts_and_shares_that_cannot_be_are_refused(
+    tmp_path: Path, vector: str, value: float
+) -> None:
+    pubo = polynomial(4, 2)
+    zeros = frozen(np.zeros(2), np.int64)
+    one = samples_of(pubo, np.eye(4, dtype=np.int8)[:2], occurrences=np.array([2, 2]))
+    path = tmp_path / "samples.json"
+    save_samples(replace(one, broken=zeros, wrong=zeros), path)
+    assert len(load_samples(path, pubo)) == 2
+    content = json.loads(path.read_text())
+    content["vectors"][vector]["data"] = [0, value]
+    if isinstance(value, float):
+        content["vectors"][vector]["data_type"] = "float64"
+    path.write_text(json.dumps(content))
+    with pytest.raises(QcompileError, match=vector if value == value else "samples"):
+        load_samples(path, pubo)
+
+
+def test_whole_energies_of_any_size_are_written(tmp_path: Path) -> None:
+    pubo = Pubo.from_dict({(0,): 3e19, (1,): -5e25, (0, 1): 1.0})
+    found = solve(pubo, solver="exact")
+    save_samples(found, tmp_path / "samples.json")
+    back = load_samples(tmp_path / "samples.json", pubo)
+    assert back.energies.tolist() == found.energies.tolist()
 
 
 def test_the_command_solves_decodes_and_predicts(
