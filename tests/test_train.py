@@ -368,8 +368,8 @@ def test_nothing_is_learnt_from_the_fold_that_judges(
     save_svmlight(noise, tmp_path / "noise.svm")
     run = ["train", str(tmp_path / "noise.svm"), "--features", "5", "--scale", "standard"]
     assert main([*run, "--bits", "2", "-n", "5", "--cv", "5", "--json"]) == 0
-    (told,) = json.loads(capsys.readouterr().out)["cross-validation"]
-    assert told["validation error"] == pytest.approx(row["validation error"])
+    (told,) = json.loads(capsys.readouterr().out)["cross_validation"]
+    assert told["validation_error"] == pytest.approx(row["validation error"])
 
 
 @pytest.mark.parametrize(
