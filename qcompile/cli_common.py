@@ -47,7 +47,7 @@ parameters: synthetic:examples=1000,features=5. Write ./NAME for a file of that 
 EXIT_CODES = {
     0: "done",
     NOT_PROVED: "verify found something wrong, or embed --preflight that it cannot fit",
-    BAD_INPUT: "the input or an option cannot be used; one line says why, nothing is written",
+    BAD_INPUT: "the input or an option cannot be used, or the output is full; one line says why",
     UNFINISHED: "Leap, or a job there; one line says what became of it and how to go on",
     INTERRUPTED: "interrupted before there was anything to keep",
 }
