@@ -131,8 +131,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     logging.basicConfig(format="qcompile: %(message)s", force=True)
     logging.getLogger("qcompile").setLevel(_log_level(options))
     try:
-        code = options.run(options) or 0
-        sys.stdout.flush()
+        code = int(options.run(options) or 0)
+        _flush()
     except QcompileError as error:
         advice = cli_hints.next_command(error, options, options.command)
         _complain(f"error: {error}{advice}")
@@ -143,7 +143,15 @@ def _run(arguments: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         _complain("interrupted; nothing half-written was left behind")
         return INTERRUPTED
-    return int(code)
+    return code
+
+
+def _flush() -> None:
+    """Send out what was printed; a reader that has gone does not change what was found."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_output()
 
 
 def _complain(text: str) -> None:

@@ -9,7 +9,7 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
@@ -47,7 +47,7 @@ parameters: synthetic:examples=1000,features=5. Write ./NAME for a file of that 
 EXIT_CODES = {
     0: "done",
     NOT_PROVED: "verify found something wrong, or embed --preflight that it cannot fit",
-    BAD_INPUT: "the input or an option cannot be used; one line says why, nothing is written",
+    BAD_INPUT: "the input or an option cannot be used, or the output is full; one line says why",
     UNFINISHED: "Leap, or a job there; one line says what became of it and how to go on",
     INTERRUPTED: "interrupted before there was anything to keep",
 }
@@ -186,7 +186,7 @@ def show_rows(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
     """Print a table in the format asked for; a single row as a list of names and values."""
     kind = "json" if options.json else options.format
     if kind == "json":
-        print(_json([_plain(row) for row in rows]))
+        _say(_json([_plain(row) for row in rows]))
         return
     if kind == "text" and len(rows) == 1:
         show(rows[0], options)
@@ -198,7 +198,8 @@ def show_rows(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
     names = list(cells[0])
     table = [names] + [[row[name] for name in names] for row in cells]
     if kind == "csv":
-        csv.writer(sys.stdout, lineterminator="\n").writerows(table)
+        with suppress(BrokenPipeError):
+            csv.writer(sys.stdout, lineterminator="\n").writerows(table)
         return
     if kind == "markdown":
         table.insert(1, ["---"] * len(names))
@@ -208,7 +209,7 @@ def show_rows(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
         lines = [
             "  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) for line in table
         ]
-    print("\n".join(lines))
+    _say("\n".join(lines))
 
 
 def show(
@@ -219,14 +220,19 @@ def show(
         return
     stream = sys.stderr if "-" in written else sys.stdout
     if options.json:
-        print(_json({**_plain(summary), "written": list(written)}), file=stream)
+        _say(_json({**_plain(summary), "written": list(written)}), stream)
         return
     shown = [(_words(name), _text(value)) for name, value in summary.items()]
     shown += [("written", path) for path in written if path != "-"]
     width = max((len(name) for name, _ in shown), default=0)
-    for name, text in shown:
-        if text:  # no advice is no line
-            print(f"{name:<{width}}  {text}", file=stream)
+    # no advice is no line
+    _say("\n".join(f"{name:<{width}}  {text}" for name, text in shown if text), stream)
+
+
+def _say(text: str, stream: Any = None) -> None:
+    """Print; a reader that has gone changes neither what was found nor the exit code."""
+    with suppress(BrokenPipeError):
+        print(text, file=stream)
 
 
 def key_of(name: str) -> str:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -182,6 +183,23 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     script = f"{sys.executable} -m qcompile compile breast-cancer --emit pubo=- | head -c 10"
     result = subprocess.run(["bash", "-c", script], capture_output=True, check=False)
     assert b"Traceback" not in result.stderr
+
+
+def test_a_reader_that_goes_away_does_not_change_the_verdict(here: Path) -> None:
+    assert main(["compile", "synthetic", "--bits=1", "--emit", "qubo.json", "-q"]) == 0
+    content = json.loads(Path("qubo.json").read_text())
+    content["linear_biases"][1] += 1e-3
+    Path("changed.json").write_text(json.dumps(content))
+    for name, unbuffered in product(("qubo", "changed"), ("", "1")):
+        reader, writer = os.pipe()
+        os.close(reader)
+        process = subprocess.run(
+            [sys.executable, "-m", "qcompile", "verify", f"{name}.json"],
+            stdout=writer, stderr=subprocess.PIPE, check=False,
+            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+        )  # fmt: skip
+        os.close(writer)
+        assert (process.returncode, process.stderr) == (int(name == "changed"), b"")
 
 
 def test_interrupting_leaves_nothing_behind(here: Path) -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from math import comb
+from types import SimpleNamespace
 
 import dimod
 import networkx as nx
@@ -194,6 +195,16 @@ def test_a_time_limit_ends_the_search() -> None:
     assert time.monotonic() - began < 30  # it would take hours
     with pytest.raises(EmbeddingNotFound, match="raise it"):
         find_embedding(qubo, machine, method="biclique", time_limit=1e-9)
+
+
+def test_a_search_that_fails_says_how_long_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules["qcompile.embed"]
+    for taken, advice in ((7.25, "use fewer bits"), (61.0, "the time limit cut the search")):
+        clock = iter([100.0, 100.0 + taken])
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock.__next__))
+        monkeypatch.setattr(module._Search, "run", lambda self: None)
+        with pytest.raises(EmbeddingNotFound, match=f"in {taken:.1f} s: {advice}"):
+            find_embedding(cubic(4), load_machine("zephyr3"), time_limit=60)
 
 
 def test_a_worker_that_fails_is_told(
