@@ -737,6 +737,15 @@ def test_only_the_very_rows_are_training_rows(made: SimpleNamespace) -> None:
     assert not told.risks and "smaller --threshold" in told.reasons["risks"]
 
 
+def test_the_zero_state_alone_tells_nothing_about_rows(made: SimpleNamespace) -> None:
+    """A problem that was never written out has only its samples to be known by."""
+    empty = replace(made.pubo, constant=0.0, indices=(), coefficients=())
+    zero = samples_of(empty, np.zeros((1, 8), dtype=np.int8))
+    zero = replace(zero, energies=frozen([made.loss.coefficients[0]]))
+    run = Run("x", pubo=empty, samples=zero, loss=made.loss, classifier=decode(empty, zero))
+    assert not with_data(run, made.rows, lambda: made.rows).risks
+
+
 @pytest.mark.parametrize("asked", [["--l0", "0.01"], ["--threshold", "0.002"]])
 def test_own_data_are_known_for_every_kind_of_problem(
     asked: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
