@@ -176,4 +176,6 @@ def _reads(job: Job, answered: list[Part], parts: list[Samples]) -> dict[str, An
     if all("repair" in part.info for part in parts):
         told["repair"] = job.repair
         told["discarded"] = sum(int(part.info["discarded"]) for part in parts)
+        chains = {str(part.info["chains"]) for part in parts}
+        told |= {"chains": chains.pop()} if len(chains) == 1 else {}
     return told

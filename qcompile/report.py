@@ -338,7 +338,7 @@ def _pipeline(run: Run) -> Iterable[Stage]:
         )
         yield Stage("QUBO", many(run.qubo.variables, "qubit"), details, "quadratize")
     # chains that the samples know nothing of stand apart
-    apart = run.samples is not None and not _chained(run)
+    apart = run.samples is not None and not _through_these(run)
     if not apart:
         yield from _chain_stage(run, "embed")
     if run.samples is not None:
@@ -400,9 +400,19 @@ def _chained(run: Run) -> bool:
         return False
     told = run.samples.info
     timing = told.get("timing")
-    of_machine = isinstance(timing, dict) and "qpu_access_time" in timing
+    # hybrid solvers name their space; they have time on a machine, but no chains of ours
+    of_machine = isinstance(timing, dict) and "qpu_access_time" in timing and "space" not in told
     marked = "repair" in told or "embedding_context" in told
     return marked or of_machine or bool((run.samples.chain_breaks > 0).any())
+
+
+def _through_these(run: Run) -> bool:
+    """Say whether the samples went through the very chains that are at hand."""
+    from qcompile.unembed import chains_id
+
+    if run.samples is None or run.embedding is None or not _chained(run):
+        return False
+    return run.samples.info.get("chains") in (None, chains_id(run.embedding))
 
 
 @dataclass(frozen=True)
@@ -432,7 +442,7 @@ def _sampling(run: Run) -> _Sampling:
         lowest = f"lowest of {every}"
         return _Sampling(f"The {distinct:,} {lowest}", (states, lowest), "state", False, *sizes)
     if solver in _POOLED or (reads is not None and total + (discarded or 0) != reads):
-        made = "its reads" if reads is None else many(reads, "read")
+        made = "all reads" if reads is None else many(reads, "read")
         if solver in _POOLED:
             about = f"The {distinct:,} lowest distinct states of {made}"
             return _Sampling(about, (states, f"lowest of {made}"), "state", False, *sizes)

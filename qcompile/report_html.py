@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from qcompile import svg
@@ -497,8 +498,10 @@ def _energies(found: Energies) -> Iterable[Markup]:
                 "A state that was read often counts as broken if chains broke in any of its reads."
             )
     yield _table(_energy_rows(found))
-    names = ("whole", "broken") if found.chained else (f"{found.unit}s", "broken")
-    yield _bins(found.histogram, names)
+    if found.chained:
+        yield _bins(found.histogram, ("whole", "broken"))
+    else:
+        yield _bins(replace(found.histogram, counts=(whole,)), (f"{found.unit}s",))
     if found.breaks is not None:
         breaks = svg.histogram(
             found.breaks.edges,

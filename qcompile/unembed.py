@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qcompile.artifacts import Floats, Qubo, frozen
-from qcompile.embedded import Embedded
+from qcompile.embedded import Embedded, Embedding
 from qcompile.errors import InputError
 from qcompile.samples import Samples, alike
 
-__all__ = ["REPAIRS", "unembed"]
+__all__ = ["REPAIRS", "chains_id", "unembed"]
 
 REPAIRS = ("majority", "energy", "discard")
 # Sweeps over the bits of broken chains; each lowers the energy or is the last.
@@ -50,10 +51,21 @@ def unembed(embedded: Embedded, samples: Any, *, repair: str = "majority") -> Sa
         occurrences=times,
         chain_breaks=frozen(broken[row].mean(axis=1) if broken.shape[1] else np.zeros(len(row))),
         row=frozen(row, np.int64),
-        info={**info, "repair": repair, "discarded": int(occurrences.sum() - times.sum())},
+        info={
+            **info,
+            "repair": repair,
+            "discarded": int(occurrences.sum() - times.sum()),
+            "chains": chains_id(embedded.embedding),
+        },
         broken=alike(broken[row].any(axis=1), times),
         wrong=alike(violations > 0, times),
     )
+
+
+def chains_id(embedding: Embedding) -> str:
+    """Give a digest of the chains: samples tell by it through which ones they went."""
+    content = f"{embedding.machine.name} {embedding.chains}"
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def _read(

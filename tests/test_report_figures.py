@@ -22,6 +22,7 @@ from qcompile import Loss, Pubo, load_machine, prepare, quadratize, read, svg
 from qcompile.artifacts import Dataset, frozen
 from qcompile.classifier import Classifier, decode, save_classifier
 from qcompile.cli import main
+from qcompile.embedded import to_embedded
 from qcompile.embedding_files import save_embedding
 from qcompile.errors import InputError
 from qcompile.files import save_loss, save_moments, save_pubo
@@ -235,6 +236,16 @@ def test_samples_that_used_no_chains_stand_beside_them(made: SimpleNamespace) ->
     assert table(energies)["chains"] == ["none: not solved on a chip"]
     assert f"The {len(plain)} lowest distinct states of 1,000 reads" in words(energies)
     assert table(energies)["states with it"] == ["1"], "no share of states"
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_samples_know_their_chains(made: SimpleNamespace, same: bool) -> None:
+    other = qcompile.embed(made.qubo, load_machine("pegasus4"))
+    here = to_embedded(made.qubo, made.embedding, 1.0)
+    found = qcompile.solve(here if same else other, solver="neal", reads=3)
+    run = Run("x", qubo=made.qubo, embedding=made.embedding, samples=found)
+    boxes, arrows = stages(page(report_of(run)))
+    assert ("embed" in arrows) == same and (boxes[-1].startswith("embedding")) != same
 
 
 @pytest.mark.parametrize(
@@ -724,6 +735,15 @@ def test_only_the_very_rows_are_training_rows(made: SimpleNamespace) -> None:
     much = replace(still, qubo=replace(made.qubo, dropped=1e3))
     told = with_data(much, rows, lambda: rows)
     assert not told.risks and "smaller --threshold" in told.reasons["risks"]
+
+
+def test_the_zero_state_alone_tells_nothing_about_rows(made: SimpleNamespace) -> None:
+    """A problem that was never written out has only its samples to be known by."""
+    empty = replace(made.pubo, constant=0.0, indices=(), coefficients=())
+    zero = samples_of(empty, np.zeros((1, 8), dtype=np.int8))
+    zero = replace(zero, energies=frozen([made.loss.coefficients[0]]))
+    run = Run("x", pubo=empty, samples=zero, loss=made.loss, classifier=decode(empty, zero))
+    assert not with_data(run, made.rows, lambda: made.rows).risks
 
 
 @pytest.mark.parametrize("asked", [["--l0", "0.01"], ["--threshold", "0.002"]])

@@ -40,6 +40,7 @@ from qcompile.artifacts import frozen
 from qcompile.cli import main
 from qcompile.samples import Samples, merged, samples_of
 from qcompile.solve import enumerate_lowest
+from qcompile.unembed import unembed
 from qcompile.weight_space import weight_cubic
 from tests.judge import all_assignments
 
@@ -386,6 +387,30 @@ def test_reads_with_broken_chains_and_wrong_ancillas_are_counted(tmp_path: Path)
     counted = single.lowest(100)
     assert counted.broken is not None and counted.broken.sum() == np.count_nonzero(breaks)
     assert counted.wrong is not None and counted.wrong.sum() == np.count_nonzero(violations)
+
+
+def test_what_is_discarded_is_counted_in_reads(tmp_path: Path) -> None:
+    """A row of a machine's answer may stand for several reads."""
+    qubo = compile("breast-cancer", bits=2, features=3, scale="standard").qubo
+    embedded = embed(qubo, load_machine("zephyr3"))
+    assert embedded.embedding.longest > 1
+    rng = np.random.default_rng(1)
+    bits = rng.integers(0, 2, (3, qubo.variables))
+    spins = 2 * bits[:, embedded.variable] - 1
+    long = int(np.argmax(embedded.embedding.lengths))
+    spins[1, np.flatnonzero(embedded.variable == long)[0]] *= -1  # a broken chain
+    answer = dimod.SampleSet.from_samples(
+        (spins, embedded.qubits.tolist()), "SPIN", energy=[0, 0, 0], num_occurrences=[2, 5, 4],
+        sort_labels=False,
+    )  # fmt: skip
+    kept = unembed(embedded, answer, repair="discard")
+    assert kept.info["discarded"] == 5 and kept.occurrences.sum() == 6
+    voted = unembed(embedded, answer)
+    assert voted.info["discarded"] == 0
+    assert voted.broken is not None and voted.broken.tolist() == [0, 5, 0]
+    wrong = qubo.restrict(bits)[1] > 0
+    assert wrong[0] and kept.wrong is not None
+    assert kept.wrong.tolist() == [2 * int(wrong[0]), 4 * int(wrong[2])]
 
 
 @pytest.mark.parametrize(
