@@ -408,7 +408,8 @@ def _check_limits(rows: int | None, index_base: int | None, num_features: int | 
     if rows is not None and rows < 1:
         raise InputError(f"a limit of {rows} rows; expected at least 1")
     if index_base not in (None, 0, 1):
-        raise InputError(f"index base {index_base}; expected 0 or 1")
+        shown = index_base if isinstance(index_base, int) else type(index_base).__name__
+        raise InputError(f"index base {shown}; expected 0 or 1")
     if num_features is not None and not 1 <= num_features < 2**31:
         raise InputError(f"{num_features} features; expected 1 to {2**31 - 1}")
 

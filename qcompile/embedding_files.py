@@ -17,6 +17,7 @@ from qcompile.files import (
     explained,
     header_of,
     read_json,
+    whole_number,
     write_atomically,
 )
 from qcompile.machines import Machine, read_ranges
@@ -31,6 +32,8 @@ __all__ = [
 
 TARGET_ENDINGS = (".json", ".bqm")
 _MOST_VARIABLES = 1 << 20
+_TEXTS = ("name", "topology", "title", "source")
+_LONGEST_TEXT = 1000
 
 
 def save_embedding(embedding: Embedding, path: str | Path) -> None:
@@ -66,7 +69,7 @@ def load_embedding(path: str | Path) -> Embedding:
             machine=machine,
             problem=str(content["problem_id"]),
             method=str(content["method"]),
-            seed=None if content["seed"] is None else int(content["seed"]),
+            seed=None if content["seed"] is None else whole_number(content["seed"]),
             options=as_record(content["options"]),
         )
         if machine.graph_id != content["graph_id"]:
@@ -107,6 +110,9 @@ def _machine_from_dict(values: Mapping[str, Any]) -> Machine:
         "shape": tuple(int(s) for s in values["shape"]),
         "precision": None if values["precision"] is None else _pair(values["precision"]),
     }
+    for name in _TEXTS:
+        if not (isinstance(plain[name], str) and len(plain[name]) <= _LONGEST_TEXT):
+            raise FormatError(f"the machine's {name}: expected a short text")
     if plain["h_range"] is None or plain["j_range"] is None:
         raise FormatError("the machine has no range for h or J")
     plain["dead_qubits"] = frozenset(int(q) for q in values["dead_qubits"])

@@ -62,6 +62,8 @@ _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
 _CHUNK = 1 << 16
 _DEEPEST = 40
 _JSON_COST = 12  # bytes of memory for a byte of JSON
+_LARGEST_STREAM = 1 << 28  # of a pipe or a device, which does not say how long it is
+_LONGEST_PREFIX = 40
 _LARGEST_HEADER = 1 << 28
 # Terms name their variables by 32 bits.
 _MOST_VARIABLES = 2**31 - 1
@@ -90,7 +92,7 @@ def write_atomically(path: str | Path) -> Iterator[IO[bytes]]:
         return
     with _write_errors(path):
         handle, name = tempfile.mkstemp(
-            prefix=f".{target.name}.", suffix=".part", dir=target.parent
+            prefix=f".{target.name[:_LONGEST_PREFIX]}.", suffix=".part", dir=target.parent
         )
     try:
         with _write_errors(path):
@@ -429,6 +431,7 @@ def _pubo_from(header: Mapping[str, Any], terms: list[tuple[Any, Any]]) -> Pubo:
     )
     if pubo.encoding is not None and pubo.encoding.variables > variables:
         raise FormatError(f"{pubo.encoding.variables} bits of weights in {variables} variables")
+    check_widths(pubo.encoding, pubo.preparation)
     return pubo
 
 
@@ -444,6 +447,15 @@ def _check_terms(rows: NDArray[np.int64], variables: int) -> None:
     first = np.argmax(step != 0, axis=1)
     if np.any(step[np.arange(len(step)), first] <= 0):
         raise FormatError("terms are repeated or not in order")
+
+
+def check_widths(encoding: Encoding | None, preparation: Preparation | None) -> None:
+    """Insist on a weight for each feature that the data have when they are prepared."""
+    if encoding is None or preparation is None or encoding.features == preparation.features:
+        return
+    raise FormatError(
+        f"{encoding.features} weights for data that are prepared to {preparation.features} features"
+    )
 
 
 def check_finite(array: NDArray[np.float64]) -> None:
@@ -479,6 +491,14 @@ def finite(value: Any) -> float:
     number = float(value)
     if not math.isfinite(number):
         raise FormatError("a number is NaN or infinite")
+    return number
+
+
+def whole_number(value: Any) -> int:
+    """Read a whole number of 64 bits at most: larger ones cannot be written again."""
+    number = int(value)
+    if not -(2**63) <= number < 2**63:
+        raise FormatError("a number that is far too large")
     return number
 
 
@@ -590,28 +610,44 @@ def _one_line(error: Exception) -> str:
 
 
 def read_json(path: str | Path) -> Any:
-    """Read JSON; from a pipe or a device no more than memory allows, as its size is not known."""
+    """Read JSON; from a pipe or a device only so much, as its size is not known."""
+    return orjson.loads(read_text_of(path, _JSON_COST))
+
+
+def read_text_of(path: str | Path, cost: int) -> bytes:
+    """Read all of a file whose text takes `cost` bytes of memory a byte, if there are as many."""
     with Path(path).open("rb") as stream:
         status = os.fstat(stream.fileno())
         if stat.S_ISREG(status.st_mode):
-            _require_for_json(path, status.st_size)
-            return orjson.loads(stream.read())
-        text = stream.read(memory.available() // _JSON_COST + 1)
-        _require_for_json(path, len(text))
-        return orjson.loads(text)
+            _require_for_json(path, status.st_size, cost)
+            return stream.read()
+        text = stream.read(min(memory.available() // cost, _LARGEST_STREAM) + 1)
+        if len(text) > _LARGEST_STREAM:
+            raise FormatError(
+                f"more than {memory.human(_LARGEST_STREAM)} from what is no file; write it to one"
+            )
+        _require_for_json(path, len(text), cost)
+        return text
 
 
-def _require_for_json(path: str | Path, size: int) -> None:
+def _require_for_json(path: str | Path, size: int, cost: int) -> None:
     memory.require(
-        _JSON_COST * size,
+        cost * size,
         f"{path}: reading {memory.human(size)} of JSON",
         "use the .npz form of this file",
     )
 
 
 def is_zip(path: str | Path) -> bool:
+    return beginning(path, 2) == b"PK"
+
+
+def beginning(path: str | Path, count: int) -> bytes:
+    """Give the first bytes of a file, which is opened again to read it: no pipe can be."""
+    if Path(path).is_fifo():
+        raise FormatError("is a pipe; expected a file, which is read more than once")
     with Path(path).open("rb") as stream:
-        return stream.read(2) == b"PK"
+        return stream.read(count)
 
 
 def kind_of(path: str | Path) -> str:
@@ -624,8 +660,7 @@ def kind_of(path: str | Path) -> str:
                     raise FormatError("its header is too large")
                 header = orjson.loads(_read_member(archive, entry).tobytes())
             return str(header["type"])
-        with Path(path).open("rb") as stream:
-            found = re.search(rb'"type"\s*:\s*"([^"]*)"', stream.read(4096))
+        found = re.search(rb'"type"\s*:\s*"([^"]*)"', beginning(path, 4096))
         if found is None:
             raise FormatError("not a file of qcompile")
         return found.group(1).decode(errors="replace")

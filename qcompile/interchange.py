@@ -28,7 +28,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import orjson
 
-from qcompile import files, memory
+from qcompile import files
 from qcompile.artifacts import Pubo, Qubo
 from qcompile.errors import FormatError, InputError
 from qcompile.spins import bits_to_spins, spins_to_bits
@@ -74,7 +74,7 @@ def read_pubo(source: Any, *, vartype: str | None = None) -> Pubo:
     if vartype not in (None, *VARTYPES):
         raise InputError(f"vartype {_shown(vartype)}; expected BINARY or SPIN")
     if isinstance(source, Pubo):
-        return source
+        return _of_bits(source, vartype)
     if isinstance(source, str | Path):
         return _read_file(source, vartype)
     if hasattr(source, "to_serializable"):  # models of dimod and of cimod
@@ -99,32 +99,28 @@ def is_qubo_file(path: str | Path) -> bool:
     with files.explained(path):
         if files.is_zip(path):
             return files.kind_of(path) == "qcompile.qubo"
-        return _OWN_QUBO.search(_beginning(path)) is not None
-
-
-def _beginning(path: str | Path) -> bytes:
-    with Path(path).open("rb") as stream:
-        return stream.read(_BEGINNING)
+        return _OWN_QUBO.search(files.beginning(path, _BEGINNING)) is not None
 
 
 def _read_file(path: str | Path, vartype: str | None) -> Pubo:
     with files.explained(path):
-        own = files.is_zip(path) or _OWN_PUBO.search(_beginning(path))
+        own = files.is_zip(path) or _OWN_PUBO.search(files.beginning(path, _BEGINNING))
     if own:
-        return files.load_pubo(path)
+        return _of_bits(files.load_pubo(path), vartype)
     with files.explained(path):
-        size = Path(path).stat().st_size
-        memory.require(
-            _BYTES_A_CHARACTER * size,
-            f"{path}: reading {memory.human(size)} of JSON",
-            "use the .npz form of qcompile",
-        )
-        text = Path(path).read_bytes()
+        text = files.read_text_of(path, _BYTES_A_CHARACTER)
         content = orjson.loads(text)
         if isinstance(content, dict) and not isinstance(content.get("type"), str):
             # keys are terms: one that is there twice would be lost without a word
             json.loads(text, object_pairs_hook=_distinct)
         return _from_content(content, vartype)
+
+
+def _of_bits(pubo: Pubo, vartype: str | None) -> Pubo:
+    """Insist that nobody takes the bits of our own polynomials for spins."""
+    if vartype == "SPIN":
+        raise InputError("a polynomial of qcompile has bits; expected BINARY")
+    return pubo
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

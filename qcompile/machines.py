@@ -7,6 +7,7 @@ its solver accepts.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,8 +32,10 @@ Range = tuple[float, float]
 # not eat the memory. The largest graph that passes has a tenth of a million qubits.
 _LARGEST = {"chimera": (64, 64, 8), "pegasus": (64,), "zephyr": (40, 8)}
 _LARGEST_NUMBER = 1e12
-_LARGEST_FILE = 1 << 24
-_LONG_KEY = re.compile(rb"^[ \t]*[^#\n=. \t](?:[^=.\n]*\.){32}", re.MULTILINE)
+_LARGEST_FILE = 1 << 19
+# A part of a key between two dots. The time to parse a key grows with the square of its parts.
+_KEY_PART = re.compile(rb"\.[ \t]*+(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*+(?=\.)")
+_MOST_KEY_PARTS = 500
 # Bytes of a qubit and of a coupler while Ocean's generator makes a graph, measured.
 _QUBIT_COST, _COUPLER_COST = 1000, 500
 _RANGES = ("h", "j", "extended_j", "per_qubit_coupling", "per_group_coupling", "annealing_time")
@@ -287,9 +290,10 @@ def _read(path: Traversable, name: str) -> Machine:
         with path.open("rb") as stream:
             text = stream.read(_LARGEST_FILE + 1)
         if len(text) > _LARGEST_FILE:
-            raise FormatError(f"more than {_LARGEST_FILE >> 20} MB")
-        if _LONG_KEY.search(text):  # the time to parse one grows with its square
-            raise FormatError("a key of very many parts")
+            raise FormatError(f"more than {_LARGEST_FILE >> 10} kB")
+        parts = itertools.islice(_KEY_PART.finditer(text), _MOST_KEY_PARTS)
+        if sum(1 for _ in parts) == _MOST_KEY_PARTS:
+            raise FormatError("keys of very many parts")
         content = tomllib.loads(text.decode())
     except (OSError, ValueError, RecursionError, MemoryError) as error:
         raise FormatError(f"{path}: not a machine in TOML: {_shortened(error)}") from None

@@ -99,11 +99,10 @@ class PuboSampler(ComposedPolySampler):  # type: ignore[misc]
 
     def sample_poly(
         self,
-        polynomial: Any,
-        *,
+        poly: Any,
+        penalty_strength: float | None = None,
         keep_penalty_variables: bool = False,
         discard_unsatisfied: bool = False,
-        penalty_strength: float | None = None,
         **parameters: Any,
     ) -> Any:
         """Give a `dimod.SampleSet` over the polynomial's own variables.
@@ -117,14 +116,14 @@ class PuboSampler(ComposedPolySampler):  # type: ignore[misc]
 
         With qcompile's annealer the samples are distinct, the lowest first.
         """
-        pubo, labels = _numbered(polynomial)
+        pubo, labels = _numbered(poly)
         if not self._children:
-            answer = _annealed(pubo, parameters)
+            answer = _annealed(pubo, {"seed": self._seed, **parameters})
         else:
             qubo = quadratize(pubo, **self._quadratize)
             state = parameters.get("initial_state")
             if state is not None:
-                spins = polynomial.vartype is dimod.SPIN
+                spins = poly.vartype is dimod.SPIN
                 parameters["initial_state"] = _completed(qubo, state, labels, spins)
             answer = self._from_child(qubo, parameters)
             names = _named(qubo, labels)
@@ -133,7 +132,7 @@ class PuboSampler(ComposedPolySampler):  # type: ignore[misc]
         kept = answer.violations == 0 if discard_unsatisfied else slice(None)
         fields = {**answer.fields, "penalty_satisfaction": answer.violations == 0}
         return _sample_set(
-            polynomial,
+            poly,
             answer.values[kept],
             labels,
             {name: field[kept] for name, field in fields.items()},
@@ -227,7 +226,13 @@ def _completed(
     missing = [label for label in labels if label not in state]
     if missing:
         raise InputError(f"initial_state without variable {missing[0]!r}; expected all of them")
-    bits = [[int(state[label] > 0) if spins else state[label] for label in labels]]
+    values = (-1, 1) if spins else (0, 1)
+    strange = [label for label in labels if state[label] not in values]
+    if strange:
+        raise InputError(
+            f"initial_state {strange[0]!r}: {state[strange[0]]!r}; expected one of {values}"
+        )
+    bits = [[int(state[label] > 0) for label in labels]]
     return dict(enumerate(qubo.complete(bits)[0].tolist()))
 
 

@@ -26,6 +26,7 @@ from qcompile.files import (
     check_depth,
     check_exists,
     check_finite,
+    check_widths,
     encoding_from_dict,
     encoding_to_dict,
     explained,
@@ -328,6 +329,7 @@ def _assemble(
         encoding = encoding_from_dict(known, logical)
         if encoding.variables > logical:
             raise FormatError(f"{encoding.variables} bits of weights in {logical} variables")
+        check_widths(encoding, preparation_from_dict(known["preparation"]))
     record, truncated = known["loss_record"], known["truncated"]
     return Qubo(
         logical=logical,

@@ -5,6 +5,9 @@ the product of two disjoint ones (single bits are available for free), and so mu
 its factors. Several families are tried: subsets inside two halves, those with all pairs besides,
 all subsets up to half the degree, and for degrees up to 6 over at most 18 bits families that were
 found by long annealing. Each is pruned to what the terms need.
+
+A term of k bits has 2^k subsets: above degree 10 they are not looked at. Then pairs of factors are
+replaced one after the other, those that the most terms share first.
 """
 
 from __future__ import annotations
@@ -28,6 +31,9 @@ __all__ = ["SubsetCover", "cover_monomials"]
 _PRUNINGS = 12
 _MOST_GREEDY = 3000
 _STORED_DEGREE = 6
+_WIDEST = 10
+# Steps of Python for replacing shared pairs; beyond them terms only share their beginnings.
+_MOST_STEPS = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +55,8 @@ def cover_monomials(pubo: Pubo, *, method: str = "auto", seed: int = 0) -> Subse
     """Choose subsets whose products make every term of degree 3 and more."""
     if method == "exact":
         raise InputError("cover exact is for cubics; for higher degrees use auto")
+    if pubo.degree > _WIDEST:
+        return _cover_wide(pubo, method, seed)
     problem = _Problem.of(pubo)
     families = _families(problem, pubo, method)
     best: tuple[int, str, list[NDArray[np.int64]]] | None = None
@@ -61,6 +69,29 @@ def cover_monomials(pubo: Pubo, *, method: str = "auto", seed: int = 0) -> Subse
     if best is None:
         raise InputError(f"cover {method} cannot make all terms of this polynomial; use auto")
     return problem.routed(best[2], best[1])
+
+
+def _cover_wide(pubo: Pubo, method: str, seed: int) -> SubsetCover:
+    """Make terms with too many subsets out of products of two factors."""
+    if method not in ("auto", "greedy"):
+        raise InputError(
+            f"terms of degree {pubo.degree} have too many subsets for cover {method}; use auto"
+        )
+    terms = [row for rows in pubo.indices[2:] for row in rows.tolist()]
+    steps = sum(len(term) ** 3 for term in terms)
+    replace = _shared_pairs if steps <= _MOST_STEPS else _shared_beginnings
+    factors, left = replace(terms, pubo.variables, seed)
+    memory.require(
+        2 * len(factors) ** 2,
+        f"{len(factors):,} ancillas that are made of each other",
+        "lower the degree of the terms, or give fewer of them",
+    )
+    return SubsetCover(
+        factors=np.array(factors, dtype=np.int32).reshape(-1, 2),
+        routes=np.array([(term[0], term[-1]) for term in left], dtype=np.int64).reshape(-1, 2),
+        values=np.concatenate([np.empty(0), *pubo.coefficients[2:]]),
+        method="greedy pairs" if replace is _shared_pairs else "shared beginnings",
+    )
 
 
 def _families(problem: _Problem, pubo: Pubo, method: str) -> dict[str, list[NDArray[np.int64]]]:
@@ -275,13 +306,52 @@ def _choose(ways: list[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> NDArray[
 
 
 def _greedy_family(problem: _Problem, seed: int) -> list[NDArray[np.int64]]:
-    """Replace the pair of factors that the most terms share, again and again; ties at random.
+    """Give the subsets that are products where pairs are replaced as often as they are shared.
 
     Good for sparse polynomials, where subsets of terms have little in common.
     """
-    rng = np.random.default_rng(seed)
-    terms = [set(row) for rows in problem.monomials for row in rows.tolist()]
+    rows = [row for rows in problem.monomials for row in rows.tolist()]
     bits: list[tuple[int, ...]] = [(i,) for i in range(problem.variables)]
+    for one, two in _shared_pairs(rows, problem.variables, seed)[0]:
+        bits.append(tuple(sorted({*bits[one], *bits[two]})))
+    products = set(bits[problem.variables :])
+    return [
+        np.array(sorted(p for p in products if len(p) == size), dtype=np.int64).reshape(-1, size)
+        for size in range(2, problem.degree + 1)
+    ]
+
+
+Factors = list[tuple[int, int]]
+
+
+def _shared_beginnings(
+    rows: list[list[int]], variables: int, seed: int
+) -> tuple[Factors, list[list[int]]]:
+    """Multiply the factors of each term one by one, the most common first; beginnings are shared.
+
+    Gives the factors of each product, and for each term the two variables that are left.
+    """
+    counts = np.bincount([member for row in rows for member in row], minlength=variables)
+    products: dict[tuple[int, int], int] = {}
+    left = []
+    for row in rows:
+        first, *others, last = sorted(row, key=lambda member: (-counts[member], member))
+        for other in others:
+            first = products.setdefault((first, other), variables + len(products))
+        left.append([first, last])
+    return list(products), left
+
+
+def _shared_pairs(
+    rows: list[list[int]], variables: int, seed: int
+) -> tuple[Factors, list[list[int]]]:
+    """Replace the pair of factors that the most terms share, again and again; ties at random.
+
+    Gives the factors of each product, and for each term the one or two variables that are left.
+    """
+    rng = np.random.default_rng(seed)
+    terms = [set(row) for row in rows]
+    factors: Factors = []
     users: dict[tuple[int, int], set[int]] = {}
     for number, term in enumerate(terms):
         for pair in combinations(sorted(term), 2):
@@ -295,8 +365,8 @@ def _greedy_family(problem: _Problem, seed: int) -> list[NDArray[np.int64]]:
             if of:
                 heapq.heappush(heap, (-len(of), tie, pair))
             continue
-        product = len(bits)
-        bits.append(tuple(sorted({*bits[pair[0]], *bits[pair[1]]})))
+        product = variables + len(factors)
+        factors.append(pair)
         for number in sorted(of):
             term = terms[number]
             for old in combinations(sorted(term), 2):
@@ -307,11 +377,7 @@ def _greedy_family(problem: _Problem, seed: int) -> list[NDArray[np.int64]]:
                 for new in combinations(sorted(term), 2):
                     users.setdefault(new, set()).add(number)
                     heapq.heappush(heap, (-len(users[new]), rng.random(), new))
-    products = set(bits[problem.variables :])
-    return [
-        np.array(sorted(p for p in products if len(p) == size), dtype=np.int64).reshape(-1, size)
-        for size in range(2, problem.degree + 1)
-    ]
+    return factors, [sorted(term) for term in terms]
 
 
 def _stored(problem: _Problem) -> list[NDArray[np.int64]] | None:

@@ -181,15 +181,22 @@ def _substituted(qubo: Qubo) -> tuple[NDArray[np.int32], Floats, Floats]:
     values = np.concatenate([qubo.linear, qubo.quadratic])
     used = int((sets != size).sum(axis=1).max(initial=1))
     sets = sets[:, :used]
-    if (size + 1) ** used >= 2**63:
-        raise InputError(f"{size} bits in products of {used} are too many to be verified")
-    keys = np.zeros(len(sets), dtype=np.int64)
-    for t in range(used):
-        keys = keys * (size + 1) + sets[:, t]
-    unique, first, where = np.unique(keys, return_index=True, return_inverse=True)
-    sums = sum_by(where, values, len(unique))
-    room = sum_by(where, np.abs(values), len(unique))
+    first, where = _distinct(sets, size)
+    sums = sum_by(where, values, len(first))
+    room = sum_by(where, np.abs(values), len(first))
     return sets[first], sums, room
+
+
+def _distinct(sets: NDArray[np.int32], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the first place of each different row, and which of these each row is."""
+    if (size + 1) ** sets.shape[1] >= 2**63:  # rows that no number can stand for: slower
+        _, first, where = np.unique(sets, axis=0, return_index=True, return_inverse=True)
+        return first, where.reshape(-1)
+    keys = np.zeros(len(sets), dtype=np.int64)
+    for t in range(sets.shape[1]):
+        keys = keys * (size + 1) + sets[:, t]
+    _, first, where = np.unique(keys, return_index=True, return_inverse=True)
+    return first, where
 
 
 def _tolerance(room: Floats) -> Floats:

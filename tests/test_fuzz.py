@@ -24,6 +24,7 @@ from qcompile.classifier import load_classifier
 from qcompile.data import read
 from qcompile.embedding_files import load_embedding
 from qcompile.errors import FormatError, InputError, MemoryLimitError
+from qcompile.interchange import read_pubo
 
 READERS = {reader.name: reader for reader in fuzz_cases.readers()}
 
@@ -170,6 +171,7 @@ def test_a_polynomial_of_absurdly_many_bits_allocates_nothing(
     def change(content: Any) -> None:
         content["variables"] = variables
         content["encoding"] |= {"features": max(1, variables // 2), "bits": 2, "bounds": None}
+        content["preparation"] = None  # which would have other features
 
     monkeypatch.setattr(np, "repeat", lambda *_: pytest.fail("an array of claimed size"))
     path = changed("pubo json", change, tmp_path / "pubo.json")
@@ -299,12 +301,16 @@ def test_rows_of_nothing_are_no_samples(tmp_path: Path) -> None:
     ("text", "words"),
     [
         (b".".join([b"a"] * 5000) + b"=1", "very many parts"),
+        (b"x={" + b".".join([b"a"] * 5000) + b"=1}", "very many parts"),
+        (b'"=".' + b".".join([b"a"] * 5000) + b"=1", "very many parts"),
+        (b"['=' . " + b" . ".join([b"a"] * 5000) + b"]\nb=1", "very many parts"),
+        (b"a.b.c.d=1\n" * 300, "very many parts"),
         (b"[" + b".".join([b"a"] * 5000) + b"]\nb=1", "very many parts"),
         (
             b'topology="zephyr"\nshape=[0x' + b"f" * 9000 + b"]\n[ranges]\nh=[-1,1]\nj=[-1,1]",
             "digits",
         ),
-        (b"#\n" * (1 << 23) + b"\n", "more than 16 MB"),
+        (b"#\n" * (1 << 18) + b"\n", "more than 512 kB"),
         (b'"two\\nlines" = 1', "is not known"),
         (b"shape=" + b"[" * 5000, "not a machine"),
     ],
@@ -353,6 +359,61 @@ def test_a_name_with_two_lines_stays_on_one(tmp_path: Path) -> None:
     with pytest.raises(FormatError) as caught:
         load_embedding(changed("embedding json", change, tmp_path / "embedding.json"))
     assert "\n" not in str(caught.value)
+
+
+def test_many_numbers_in_a_line_are_no_key(tmp_path: Path) -> None:
+    text = READERS["machine toml"].seeds[0] + b"note = " + str([0.5] * 2000).encode() + b"\n"
+    (tmp_path / "m.toml").write_bytes(text)
+    with pytest.raises(FormatError, match="note"):  # read, and then not known
+        machines.load_machine(tmp_path / "m.toml")
+
+
+@pytest.mark.parametrize("reader", [files.load_loss, read_pubo])
+def test_devices_without_an_end_are_left_early(
+    reader: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not Path("/dev/zero").exists():
+        pytest.skip("no /dev/zero on this system")
+    monkeypatch.setattr(files, "_LARGEST_STREAM", 1000)
+    with pytest.raises(FormatError, match="what is no file"):
+        reader("/dev/zero")
+
+
+def test_a_pipe_is_refused_where_it_would_be_read_twice(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "p.json")
+    for reader in (read_pubo, files.load_pubo, files.kind_of):
+        with pytest.raises(FormatError, match="is a pipe"):
+            reader(tmp_path / "p.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("name", "x" * 5000, "short text"),
+        ("title", {"a": 1}, "short text"),
+        ("source", [], "short text"),
+        ("seed", 1e30, "far too large"),
+    ],
+)
+def test_embeddings_say_nothing_that_cannot_be_written_again(
+    name: str, value: object, words: str, tmp_path: Path
+) -> None:
+    def change(content: Any) -> None:
+        (content if name == "seed" else content["machine"])[name] = value
+
+    with pytest.raises(FormatError, match=words):
+        load_embedding(changed("embedding json", change, tmp_path / "embedding.json"))
+
+
+@pytest.mark.parametrize("name", ["pubo json", "qubo json"])
+def test_weights_and_prepared_features_are_as_many(name: str, tmp_path: Path) -> None:
+    def change(content: Any) -> None:
+        known = content["info"]["qcompile"] if name == "qubo json" else content
+        known["preparation"]["bias"] = True
+
+    reader = READERS[name]
+    with pytest.raises(FormatError, match="2 weights for data that are prepared to 3"):
+        reader.read(changed(name, change, tmp_path / reader.file))
 
 
 def test_devices_without_an_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -235,7 +235,7 @@ def test_files_come_back_exactly(
         kinds = {type(label) for label in labels_of(pubo)}
         assert (
             (form == "bqm" and pubo.degree > 2)
-            or (form == "cimod" and len(kinds) > 1)
+            or (form == "cimod" and (len(kinds) > 1 or tuple in kinds))
             or (form == "keys" and (tuple in kinds or {"10", "5"} & set(labels_of(pubo))))
         )
         assert not path.exists()
@@ -517,3 +517,24 @@ def test_a_polynomial_of_any_origin_is_embedded(
     found = dimod.SampleSet.from_serializable(json.loads(Path("s.json").read_text()))
     assert set(found.variables) == set("abcdef")
     assert "embedding" in capsys.readouterr().out
+
+
+def test_bits_of_our_own_are_not_taken_for_spins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pubo = read_pubo({(0, 1): 1.0})
+    write_pubo(pubo, tmp_path / "own.json", form="qcompile")
+    for source in (pubo, tmp_path / "own.json"):
+        with pytest.raises(InputError, match="has bits; expected BINARY"):
+            read_pubo(source, vartype="SPIN")
+        assert read_pubo(source, vartype="BINARY").to_dict() == pubo.to_dict()
+
+
+def test_numbers_too_large_are_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(QcompileError):
+        read_pubo({(0,): 10**400})
+    for key in ("9" * 20, "9" * 30, str(2**63)):
+        (tmp_path / "keys.json").write_text(json.dumps({key: 1.0}))
+        with pytest.raises(QcompileError) as caught:
+            read_pubo(tmp_path / "keys.json")
+        assert "\n" not in str(caught.value)

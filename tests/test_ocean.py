@@ -161,6 +161,55 @@ def test_programs_written_for_dimods_composite_run_unchanged() -> None:
     assert scaled.sample_poly(poly, scalar=0.5).first.energy == lowest(poly)
 
 
+def test_the_polynomial_and_the_strength_may_be_given_as_dimod_takes_them() -> None:
+    poly = polynomial("BINARY")
+    for kind in (dimod.HigherOrderComposite, PuboSampler):
+        sampler = kind(dimod.ExactSolver())
+        energies = {
+            sampler.sample_poly(poly, 50.0).first.energy,
+            sampler.sample_poly(poly=poly).first.energy,
+            sampler.sample_poly(poly, 50.0, False, True).first.energy,
+        }
+        assert energies == {lowest(poly)}
+
+
+def test_a_child_may_order_and_count_its_answers_as_it_likes() -> None:
+    class Reversed(dimod.ExactSolver):  # type: ignore[misc]
+        def sample(self, bqm: Any) -> Any:
+            best = super().sample(bqm).first.sample
+            labels = sorted(best, reverse=True)
+            state = [[best[v] for v in labels]]
+            return dimod.SampleSet.from_samples(
+                (state, labels),
+                "BINARY",
+                energy=[0.0],
+                num_occurrences=[3],
+                info={"told": 7},
+                sort_labels=False,
+            )
+
+    poly = polynomial("BINARY")
+    found = PuboSampler(Reversed()).sample_poly(poly)
+    assert found.first.energy == lowest(poly)
+    assert found.record.num_occurrences.tolist() == [3]
+    assert found.info["told"] == 7 and "reduction" in found.info
+
+
+def test_a_variable_may_have_the_name_of_a_product() -> None:
+    poly = dimod.BinaryPolynomial({("a", "b", "a*b"): -1.0, ("a*b",): 0.25}, "BINARY")
+    found = PuboSampler(dimod.ExactSolver()).sample_poly(poly, keep_penalty_variables=True)
+    assert len(set(found.variables)) == 4
+    assert found.first.energy == lowest(poly)
+
+
+def test_an_initial_state_has_values_of_its_kind() -> None:
+    for vartype, wrong in (("BINARY", 2), ("BINARY", -1), ("SPIN", 0), ("SPIN", 3)):
+        poly = polynomial(vartype)
+        state = dict.fromkeys(poly.variables, 1) | {"a": wrong}
+        with pytest.raises(InputError, match=f"initial_state 'a': {wrong}; expected one of"):
+            PuboSampler(SimulatedAnnealingSampler()).sample_poly(poly, initial_state=state)
+
+
 def test_an_initial_state_is_completed_by_ancillas() -> None:
     class Remembers(dimod.ExactSolver):  # type: ignore[misc]
         seen: Any = None
@@ -216,6 +265,14 @@ def test_polynomials_without_anything_in_them() -> None:
 def test_the_same_seed_gives_the_same_samples() -> None:
     poly = polynomial("SPIN")
     one, two = (PuboSampler().sample_poly(poly, num_reads=5, seed=3) for _ in range(2))
+    rng = np.random.default_rng(1)
+    wide = {tuple(rng.choice(60, 3, replace=False).tolist()): rng.normal() for _ in range(600)}
+    rough = dimod.BinaryPolynomial(wide, "BINARY")
+    options: dict[str, Any] = {"num_reads": 2, "num_sweeps": 1}
+    three, four = (PuboSampler(seed=s).sample_poly(rough, **options) for s in (3, 4))
+    same = PuboSampler().sample_poly(rough, seed=3, **options)
+    assert three.record.sample.tolist() == same.record.sample.tolist()
+    assert three.record.sample.tolist() != four.record.sample.tolist()
     assert one.record.sample.tolist() == two.record.sample.tolist()
     assert one.variables == two.variables
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from qcompile import InputError, Pubo, Qubo, account, compile, quadratize
+from qcompile import InputError, Pubo, Qubo, account, compile, quadratize, subsets, verify
 from qcompile.accounting import dimod_ancillas, to_ising
 from qcompile.cover import cover_triples, halves_bound
 from tests import judge
@@ -83,6 +83,39 @@ def test_the_right_ancillas_are_the_only_minimum(variables: int, degree: int) ->
         flipped = full.copy()
         flipped[:, k] ^= 1
         assert (qubo.energies(flipped) > qubo.energies(full)).all()
+
+
+@pytest.mark.parametrize("steps", [0, 1e6])
+@pytest.mark.parametrize("seed", range(6))
+def test_wide_terms_are_kept_exactly(
+    steps: float, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The way of terms with too many subsets, on ones that can be tried out."""
+    monkeypatch.setattr(subsets, "_WIDEST", 3)
+    monkeypatch.setattr(subsets, "_MOST_STEPS", steps)
+    rng = np.random.default_rng(seed)
+    terms = {
+        tuple(sorted(rng.choice(6, size, replace=False).tolist())): float(rng.integers(-9, 10))
+        for size in (1, 2, 3, 4, 4, 5, 6)
+    }
+    pubo = Pubo.from_dict(terms, variables=6)
+    qubo = quadratize(pubo)
+    assert qubo.method == ("greedy pairs" if steps else "shared beginnings")
+    assert qubo.variables <= 20
+    expected = pubo.energies(judge.all_assignments(6))
+    np.testing.assert_allclose(minimum_over_ancillas(qubo), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("degree", [11, 22, 150])
+def test_very_wide_terms_need_two_ancillas_less_than_bits(degree: int) -> None:
+    pubo = Pubo.from_dict({tuple(range(degree)): -1.0, (0, 3): 0.5, (2,): 0.25})
+    qubo = quadratize(pubo)
+    assert len(qubo.ancillas) == degree - 2
+    assert verify(qubo, pubo=pubo).holds
+    other = Pubo.from_dict({tuple(range(degree)): -1.5, (0, 3): 0.5, (2,): 0.25})
+    assert not verify(qubo, pubo=other).holds
+    with pytest.raises(InputError, match="too many subsets for cover halves; use auto"):
+        quadratize(pubo, cover="halves")
 
 
 @pytest.mark.parametrize("variables", [3, 4, 9, 20, 41])

@@ -276,3 +276,32 @@ def test_copies_that_disagree_with_the_record_are_found_even_under_a_new_seal(
     back, _ = load_qubo(tampered(path, change))
     assert back.seal is not None
     assert not back.seal.record_intact
+
+
+def test_pairs_in_another_order_are_the_same_problem(qubo: Qubo, tmp_path: Path) -> None:
+    path = tmp_path / "qubo.json"
+    save_qubo(qubo, path)
+    content = json.loads(path.read_text())
+    names = ("quadratic_head", "quadratic_tail", "quadratic_biases")
+    order = np.random.default_rng(0).permutation(len(content[names[0]]))
+    for name in names:
+        content[name] = [content[name][i] for i in order]
+    path.write_text(json.dumps(content))
+    back, _ = load_qubo(path)
+    assert back.to_bqm() == qubo.to_bqm()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [("variables", -1, "after the bits"), ("features", 99, "weights|bits of")],
+)
+def test_counts_that_cannot_be_are_refused(
+    qubo: Qubo, tmp_path: Path, name: str, value: int, words: str
+) -> None:
+    path = tmp_path / "qubo.json"
+    save_qubo(qubo, path)
+    content = json.loads(path.read_text())
+    content["info"]["qcompile"][name] = value
+    path.write_text(json.dumps(content))
+    with pytest.raises(QcompileError, match=words):
+        load_qubo(path)

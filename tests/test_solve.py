@@ -491,7 +491,7 @@ def test_bad_arguments_of_solve_fit_in_one_line(
         (["solve", pubo, "--embedding", pubo], "needs a QUBO"),
         (["solve", str(tmp_path / "no.json")], "no.json"),
         (["solve", str(tmp_path / "loss.json")], "loss.json"),
-        (["solve", str(tmp_path / "x.txt")], "ends in .json or .npz"),
+        (["solve", str(tmp_path / "x.txt")], "no such file"),
         (["decode", pubo, "--problem", pubo], "SampleSet"),
         (["predict", pubo, "breast-cancer"], "expected a qcompile model"),
     ):
