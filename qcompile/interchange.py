@@ -58,6 +58,7 @@ _HIGHEST_DEGREE = 1000
 # Lists in Python are so much larger than their text, and terms are there twice for a while.
 _BYTES_A_CHARACTER = 60
 _BEGINNING = 4096
+_WHOLE = re.compile("-?(?:0|[1-9][0-9]*)")  # 01 is a name, not the variable 1
 _OWN_PUBO = re.compile(rb'"type"\s*:\s*"qcompile.pubo"')
 _OWN_QUBO = re.compile(rb'"info"\s*:\s*\{\s*"qcompile"')
 
@@ -192,7 +193,7 @@ def _from_key(key: str) -> list[Label]:
     if not all(parts):
         raise FormatError(f'term {_shown(key)}; expected variables and commas, as in "0,1,2"')
     # a number of thousands of digits is refused like any that is too large
-    return [_label(int(p[:25]) if re.fullmatch("-?[0-9]+", p) else p) for p in parts]
+    return [_label(int(p[:25]) if _WHOLE.fullmatch(p) else p) for p in parts]
 
 
 def _from_cimod(content: Mapping[str, Any], vartype: str | None) -> Pubo:
@@ -416,7 +417,7 @@ def to_terms(pubo: Pubo, *, vartype: str | None = None) -> dict[tuple[Label, ...
     >>> to_terms(read_pubo({(7, 9): 2.0}, vartype="SPIN"))
     {(): 0.0, (7, 9): 2.0}
     """
-    wanted = vartype_of(pubo) if vartype is None else _agreed(vartype, None)
+    wanted = _wanted(pubo, vartype)
     labels = labels_of(pubo)
     own = bits_to_spins(pubo) if wanted == "SPIN" else pubo
     return {tuple(labels[i] for i in term): value for term, value in own.to_dict().items()}
@@ -426,7 +427,7 @@ def to_dimod(pubo: Pubo, *, vartype: str | None = None) -> Any:
     """Give a `dimod.BinaryPolynomial` over the labels; variables without a term stay."""
     import dimod
 
-    wanted = vartype or vartype_of(pubo)
+    wanted = _wanted(pubo, vartype)
     terms = {(label,): 0.0 for label in labels_of(pubo)} | to_terms(pubo, vartype=wanted)
     return dimod.BinaryPolynomial(terms, wanted)
 
@@ -437,7 +438,7 @@ def to_bqm(pubo: Pubo, *, vartype: str | None = None) -> Any:
 
     if pubo.degree > 2:
         raise InputError(f"a polynomial of degree {pubo.degree}; expected 2: quadratize it first")
-    wanted = vartype or vartype_of(pubo)
+    wanted = _wanted(pubo, vartype)
     bqm = dimod.BinaryQuadraticModel(wanted)
     for label in labels_of(pubo):
         bqm.add_linear(label, 0.0)
@@ -451,9 +452,16 @@ def to_bqm(pubo: Pubo, *, vartype: str | None = None) -> Any:
     return bqm
 
 
+def _wanted(pubo: Pubo, vartype: str | None) -> str:
+    """Give the kind of variables that is asked for, or that the polynomial came with."""
+    if vartype not in (None, *VARTYPES):
+        raise InputError(f"vartype {_shown(vartype)}; expected BINARY or SPIN")
+    return vartype or vartype_of(pubo)
+
+
 def to_cimod(pubo: Pubo, *, vartype: str | None = None) -> dict[str, Any]:
     """Give what `cimod.BinaryPolynomialModel.from_serializable` reads: OpenJij's plain values."""
-    wanted = vartype or vartype_of(pubo)
+    wanted = _wanted(pubo, vartype)
     labels = labels_of(pubo)
     kind = _cimod_index(labels)
     place = {label: i for i, label in enumerate(labels)}
@@ -504,7 +512,7 @@ def write_pubo(
             if form == "terms"
             else {_to_key(term): value for term, value in terms.items()}
         )
-        wanted = vartype or vartype_of(pubo)
+        wanted = _wanted(pubo, vartype)
         content = {"vartype": wanted, "variables": labels_of(pubo), "terms": listed}
     with files.write_atomically(path) as stream:
         stream.write(orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n")

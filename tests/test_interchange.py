@@ -538,3 +538,16 @@ def test_numbers_too_large_are_refused_in_one_line(tmp_path: Path) -> None:
         with pytest.raises(QcompileError) as caught:
             read_pubo(tmp_path / "keys.json")
         assert "\n" not in str(caught.value)
+
+
+def test_names_of_digits_are_not_merged_with_numbers(tmp_path: Path) -> None:
+    (tmp_path / "keys.json").write_text('{"01,1": 2.0, "-0": 1.0}')
+    assert set(labels_of(read_pubo(tmp_path / "keys.json"))) == {"01", 1, 0}
+
+
+@pytest.mark.parametrize("form", ["terms", "keys", "cimod", "bqm"])
+def test_kinds_of_variables_that_are_none_are_refused(form: str, tmp_path: Path) -> None:
+    pubo = read_pubo({(0, 1): 1.0})
+    with pytest.raises(InputError, match="expected BINARY or SPIN"):
+        write_pubo(pubo, tmp_path / "x.json", form=form, vartype="SPINS")
+    assert not (tmp_path / "x.json").exists()
