@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -48,6 +49,8 @@ pytest.importorskip("distributed")
 def client() -> Iterator[Any]:
     import distributed
 
+    # its scheduler would write news to a stream that a test has closed long ago
+    logging.getLogger("distributed.scheduler").setLevel(logging.WARNING)
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
