@@ -595,6 +595,21 @@ def bombs() -> dict[str, tuple[str, Callable[[], bytes]]]:
             "machine toml",
             lambda: b"[" + b".".join([b"a"] * 20_000) + b"]\n" + b"".join(_lines(20_000)),
         ),
+        "an inline key of many parts": (
+            "machine toml",
+            lambda: b"x={" + b".".join([b"a"] * 120_000) + b"=1}",
+        ),
+        "a quoted key of many parts": (
+            "machine toml",
+            lambda: b'"=".' + b".".join([b"a"] * 60_000) + b"=1",
+        ),
+        "many keys of some parts": ("machine toml", lambda: (b"a ." * 31 + b"a=1\n") * 4_000),
+        "many tables": (
+            "machine toml",
+            lambda: b"".join(b"[a%d.b]\n" % i for i in range(50_000)),
+        ),
+        "many empty lists": ("machine toml", lambda: b"x=[" + b"[]," * 150_000 + b"]"),
+        "one very wide term": ("terms json", lambda: b"[[%s,1.0]]" % str([*range(900)]).encode()),
         "deep TOML": ("machine toml", lambda: b"shape=" + b"[" * 100_000),
         "a number of many digits": (
             "machine toml",
