@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,15 +18,12 @@ from qcompile.progress import bar
 
 if TYPE_CHECKING:
     from qcompile.classifier import Classifier
-    from qcompile.train import Trained
+    from qcompile.train import Parts, Trained
 
 __all__ = ["REPAIRS", "add_commands", "load_problem", "prepared"]
 
 _SOLVERS = ("exact", "anneal", "neal", "tabu", "steepest", "mock")
 REPAIRS = ("majority", "energy", "discard")
-
-# Rows for training, validation and test.
-Parts: TypeAlias = tuple[Dataset, Dataset | None, Dataset | None]
 
 _log = logging.getLogger("qcompile")
 
@@ -316,7 +313,7 @@ def _run_train(options: argparse.Namespace) -> None:
     from qcompile.classifier import save_classifier
     from qcompile.pipeline import LossOptions
     from qcompile.run_files import trained_run
-    from qcompile.train import SolveOptions, cross_validate, train
+    from qcompile.train import SolveOptions, cross_validate, prepare_alike, train
 
     written = [*filter(None, [options.output]), *cli_report.page_of(options)]
     files.check_outputs(written, inputs=(options.data,))
@@ -328,7 +325,7 @@ def _run_train(options: argparse.Namespace) -> None:
     loss, bits = grouped(LossOptions, options), options.bits
     with bar("reading") as progress:
         raw, how = _raw_parts(options, progress)
-    data, validation, test = _prepared_alike(raw, how)
+    data, validation, test = prepare_alike(raw, how)
     table: list[dict[str, Any]] = []
     with client_of(options) as client:
         if options.cv is not None:
@@ -408,16 +405,6 @@ def _raw_parts(options: argparse.Namespace, progress: Any) -> tuple[Parts, dict[
     how = {"scale": wanted.scale, "features": wanted.features, "bias": wanted.bias}
     raw = load_data(options.data, plain, progress=progress)
     return set_aside(raw, options.validation, options.test, seed=options.seed), how
-
-
-def _prepared_alike(raw: Parts, how: dict[str, Any]) -> Parts:
-    """Prepare the rows for training, and the others like them."""
-    from qcompile.data import prepare
-
-    rows, validation, test = raw
-    data = prepare(rows, **how)
-    like = [None if part is None else prepare(part, like=data) for part in (validation, test)]
-    return data, like[0], like[1]
 
 
 def _grid(entries: list[str]) -> dict[str, list[Any]]:

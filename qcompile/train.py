@@ -7,6 +7,7 @@ folds' moments, so that the data are read once whatever the number of settings t
 from __future__ import annotations
 
 import itertools
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,9 +29,21 @@ from qcompile.samples import Samples, samples_of
 from qcompile.solve import solve
 from qcompile.weight_range import Cubic, rewarded, warnings_for
 
-__all__ = ["GRID_NAMES", "SolveOptions", "Trained", "cross_validate", "risks", "set_aside", "train"]
+__all__ = [
+    "GRID_NAMES",
+    "SolveOptions",
+    "Trained",
+    "cross_validate",
+    "prepare_alike",
+    "risks",
+    "set_aside",
+    "train",
+]
 
 Progress = Callable[[int, int | None], None]
+Parts = tuple[Dataset, Dataset | None, Dataset | None]  # for training, validation and test
+
+_log = logging.getLogger("qcompile")
 
 GRID_NAMES = ("order", "bits", "omega", "l2", "range_")
 _CONTINUOUS_FEATURES = 400
@@ -203,22 +216,24 @@ def set_aside(
     *,
     seed: int = 0,
     preparation: Mapping[str, Any] | None = None,
-) -> tuple[Dataset, Dataset | None, Dataset | None]:
+) -> Parts:
     """Give the rows for training, validation and test.
 
     With a `preparation` the rows for training are prepared, and the others like them.
     """
-    rows, *others = _parts(data, validation, test, seed)
-    if preparation is None:
-        return rows, others[0], others[1]
+    parts = _parts(data, validation, test, seed)
+    return parts if preparation is None else prepare_alike(parts, preparation)
+
+
+def prepare_alike(parts: Parts, preparation: Mapping[str, Any]) -> Parts:
+    """Prepare the rows for training, and the others like them."""
+    rows, *others = parts
     made = prepare(rows, **preparation)
     checked, tested = (None if part is None else prepare(part, like=made) for part in others)
     return made, checked, tested
 
 
-def _parts(
-    data: Dataset, validation: Dataset | float, test: Dataset | float, seed: int
-) -> tuple[Dataset, Dataset | None, Dataset | None]:
+def _parts(data: Dataset, validation: Dataset | float, test: Dataset | float, seed: int) -> Parts:
     shares = [part if isinstance(part, float | int) else 0.0 for part in (validation, test)]
     for part in (validation, test):
         if isinstance(part, Dataset) and part.features != data.features:
@@ -333,7 +348,6 @@ def _around(
 
     Single steps of weights do not reach every level near a valley's floor; the floor does.
     """
-
     rows, options = task.rows, task.options
 
     def energies_of(many: Floats) -> list[float]:
@@ -342,17 +356,21 @@ def _around(
     energies = energies_of(weights)
     for number in range(_ROUNDS):
         before = min(energies)
-        near = anneal_examples(
-            rows,
-            loss,
-            encoding,
-            start=_descend(rows, loss, weights[int(np.argmin(energies))]),
-            l0=task.l0,
-            reads=_ROUND_READS,
-            sweeps=options.sweeps,
-            keep=options.keep,
-            seed=options.seed + number + 1,
-        )
+        try:
+            near = anneal_examples(
+                rows,
+                loss,
+                encoding,
+                start=_descend(rows, loss, weights[int(np.argmin(energies))]),
+                l0=task.l0,
+                reads=_ROUND_READS,
+                sweeps=options.sweeps,
+                keep=options.keep,
+                seed=options.seed + number + 1,
+            )
+        except KeyboardInterrupt:
+            _log.warning("interrupted: keeping the best states so far")
+            break
         both = np.unique(np.concatenate([weights, near]), axis=0)
         values = np.array(energies_of(both))
         lowest = np.argsort(values, kind="stable")[: options.keep]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -449,6 +450,24 @@ def test_a_short_search_is_no_worse_than_rounding(data: Dataset, seed: int) -> N
     found = train(data, bits=4, loss=LossOptions(order=6), options=options)
     objective = {r["classifier"]: r["objective"] for r in found.risks}
     assert objective["lowest state found"] <= objective["that rounded to the grid"] + 1e-12
+
+
+def test_ctrl_c_near_the_end_keeps_what_was_found(
+    data: Dataset, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    module = sys.modules["qcompile.train"]  # the pass of this name hides it
+    inner, calls = module._descend, []
+
+    def interrupted(*given: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return inner(*given)
+
+    monkeypatch.setattr(module, "_descend", interrupted)
+    found = train(data, bits=2, loss=LossOptions(order=6), options=SolveOptions(reads=5))
+    assert "keeping the best states so far" in caplog.text
+    assert found.errors["train"] < 0.2
 
 
 def test_small_data_get_all_restarts_and_large_ones_a_fifth_at_least() -> None:
