@@ -465,7 +465,8 @@ def test_ctrl_c_near_the_end_keeps_what_was_found(
         return inner(*given)
 
     monkeypatch.setattr(module, "_descend", interrupted)
-    found = train(data, bits=2, loss=LossOptions(order=6), options=SolveOptions(reads=5))
+    found = train(data, bits=3, loss=LossOptions(order=6), options=SolveOptions(reads=5))
+    assert found.samples.info["space"] == "margins"
     assert "keeping the best states so far" in caplog.text
     assert found.errors["train"] < 0.2
 
