@@ -467,7 +467,7 @@ def test_a_file_that_workers_do_not_see(client: Any, pattern: str, tmp_path: Pat
 def test_without_dask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert main(["compile", "data.svm", "--dask"]) == 2
-    assert "pip install 'qcompile[dask]'" in capsys.readouterr().err
+    assert "pip install 'qcompile-anneal[dask]'" in capsys.readouterr().err
 
 
 def test_the_command(pattern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import configparser
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +21,9 @@ PACKAGES = {"sklearn": "scikit-learn", "neal": "dwave-neal", "dwave.cloud": "dwa
 # Named by the users of the project; it stands for dwave-samplers' annealer, under its older name.
 GIVEN = {"dwave-neal"}
 OPTIONAL = {"dask", "distributed"}
+# What pip must not be asked for: under the bare name the public index has another project. The
+# name is in brackets of its own, so that the pattern does not find itself.
+ANOTHER = re.compile(r"(?:qcompile)\[|pip3? install (?:-\S+ +)*['\"]?qcompile(?![-\w/])")
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +59,36 @@ def test_what_is_required_is_what_is_imported(setup: configparser.ConfigParser) 
     assert used - OPTIONAL == required - GIVEN
     assert required >= GIVEN
     assert names_in(setup["options.extras_require"]["dask"]) == OPTIONAL
+
+
+def tracked() -> list[Path]:
+    """Return the files under version control; without that, as in an archive, all but hidden."""
+    if shutil.which("git") and (ROOT / ".git").exists():
+        names = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.split("\0")
+        return [ROOT / name for name in names if name and (ROOT / name).is_file()]
+    return [
+        path
+        for path in ROOT.rglob("*")
+        if path.is_file() and not any(p.startswith(".") for p in path.relative_to(ROOT).parts)
+    ]
+
+
+def test_no_hint_names_another_project_of_the_public_index(
+    setup: configparser.ConfigParser,
+) -> None:
+    assert setup["metadata"]["name"] == "qcompile-anneal"
+    bare = "qcompile"
+    assert ANOTHER.search(f"pip install '{bare}[dask]'")
+    assert ANOTHER.search(f"pip install --upgrade {bare}")
+    assert not ANOTHER.search("pip install 'qcompile-anneal[dask]'")
+    wrong = {
+        str(path.relative_to(ROOT)): found.group()
+        for path in tracked()
+        if (found := ANOTHER.search(path.read_text(encoding="utf-8", errors="ignore")))
+    }
+    assert not wrong
 
 
 def test_the_version_is_in_one_place(setup: configparser.ConfigParser) -> None:
