@@ -8,7 +8,6 @@ are checked before memory is allocated, and every error names the file.
 from __future__ import annotations
 
 import bz2
-import fcntl
 import glob
 import gzip
 import lzma
@@ -53,6 +52,8 @@ __all__ = [
 ]
 
 FORMAT_VERSION = 1
+_OPENS_FOLDERS = os.name != "nt"
+_LOOK_AGAIN = 0.01  # seconds: others hold the lock only to give files their names
 _batch: ContextVar[list[tuple[Path, Path]] | None] = ContextVar("batch", default=None)
 _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": lambda text: gzip.compress(text, mtime=0),  # no date: the same bytes every time
@@ -138,13 +139,32 @@ def all_or_nothing() -> Iterator[None]:
 @contextmanager
 def _alone_in(folders: Iterable[Path]) -> Iterator[None]:
     """Wait until no other run gives files their names in these folders."""
+    from filelock import lock_descriptor  # late: reading files needs no locks
+
     with ExitStack() as stack:
         for folder in sorted(folders):  # in the same order everywhere: nobody waits in a circle
             with suppress(OSError):  # some file systems know no locks
-                handle = os.open(folder, os.O_RDONLY)
+                handle = _open_folder(folder, stack)
                 stack.callback(os.close, handle)
-                fcntl.flock(handle, fcntl.LOCK_EX)
+                lock_descriptor(handle, poll_interval=_LOOK_AGAIN)
         yield
+
+
+def _open_folder(folder: Path, stack: ExitStack) -> int:
+    """Open what stands for a folder in locks: itself, or where none can be opened a file in it.
+
+    That file is removed afterwards, which Windows refuses as long as anyone else has it open.
+    """
+    if _OPENS_FOLDERS:
+        return os.open(folder, os.O_RDONLY)
+    own = folder / ".qcompile.lock"
+    stack.callback(_remove, own)
+    return os.open(own, os.O_RDWR | os.O_CREAT)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
 
 
 def sync_folder(folder: Path) -> None:

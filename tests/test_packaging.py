@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = {"sklearn": "scikit-learn", "neal": "dwave-neal", "dwave.cloud": "dwave-cloud-client"}
 # Named by the users of the project; it stands for dwave-samplers' annealer, under its older name.
 GIVEN = {"dwave-neal"}
-OPTIONAL = {"dask", "distributed"}
+OPTIONAL = {"dask": {"dask", "distributed"}, "plot": {"matplotlib"}}
 # What pip must not be asked for: under the bare name the public index has another project. The
 # name is in brackets of its own, so that the pattern does not find itself.
 ANOTHER = re.compile(r"(?:qcompile)\[|pip3? install (?:-\S+ +)*['\"]?qcompile(?![-\w/])")
@@ -34,7 +34,8 @@ def setup() -> configparser.ConfigParser:
 
 
 def names_in(lines: str) -> set[str]:
-    return {re.split(r"[\s<>=]", line)[0] for line in lines.split("\n") if line.strip()}
+    given = (line.strip() for line in lines.split("\n"))
+    return {re.split(r"[\s<>=]", line)[0] for line in given if line and line[0] != "#"}
 
 
 def imported(file: Path) -> Iterator[str]:
@@ -56,9 +57,11 @@ def imported(file: Path) -> Iterator[str]:
 def test_what_is_required_is_what_is_imported(setup: configparser.ConfigParser) -> None:
     required = names_in(setup["options"]["install_requires"])
     used = {name for file in (ROOT / "qcompile").glob("*.py") for name in imported(file)}
-    assert used - OPTIONAL == required - GIVEN
+    assert used - set().union(*OPTIONAL.values()) == required - GIVEN
     assert required >= GIVEN
-    assert names_in(setup["options.extras_require"]["dask"]) == OPTIONAL
+    for extra, names in OPTIONAL.items():
+        assert names_in(setup["options.extras_require"][extra]) == names
+        assert names_in(setup["options.extras_require"]["dev"]) >= names
 
 
 def tracked() -> list[Path]:
