@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ast
 import configparser
+import os
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
+from packaging.version import Version
 
 import qcompile
 
@@ -64,6 +68,20 @@ def test_what_is_required_is_what_is_imported(setup: configparser.ConfigParser) 
         assert names_in(setup["options.extras_require"]["dev"]) >= names
 
 
+@pytest.mark.skipif("QCOMPILE_LOWEST" not in os.environ, reason="only in `make test-lowest`")
+def test_what_is_tested_is_the_lowest_that_is_declared(setup: configparser.ConfigParser) -> None:
+    """A floor that no other requirement lets in is one that nobody has tried."""
+    declared = "\n".join(
+        [setup["options"]["install_requires"], *map(setup["options.extras_require"].get, OPTIONAL)]
+    )
+    lines = [line for line in map(str.strip, declared.split("\n")) if line and line[0] != "#"]
+    wrong = {}
+    for name, floor in (re.split(r"\s*>=\s*", line) for line in lines):
+        if Version(version(name)) != Version(floor):
+            wrong[name] = (floor, version(name))
+    assert not wrong
+
+
 def tracked() -> list[Path]:
     """Return the files under version control; without that, as in an archive, all but hidden."""
     if shutil.which("git") and (ROOT / ".git").exists():
@@ -92,6 +110,21 @@ def test_no_hint_names_another_project_of_the_public_index(
         if (found := ANOTHER.search(path.read_text(encoding="utf-8", errors="ignore")))
     }
     assert not wrong
+
+
+def test_the_workflow_tries_every_python_that_is_declared(
+    setup: configparser.ConfigParser,
+) -> None:
+    yaml: Any = pytest.importorskip("yaml")
+    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))["jobs"]
+    declared = re.findall(r"Python :: (3\.\d+)", setup["metadata"]["classifiers"])
+    assert jobs["all"]["strategy"]["matrix"]["python"] == declared
+    steps = {name: [step.get("run") for step in job["steps"]] for name, job in jobs.items()}
+    assert ".ci/run" in steps["all"]
+    assert "make test-lowest" in steps["lowest"]
+    assert "make quick" in steps["macos"]
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    assert [hook["id"] for hook in hooks[0]["hooks"]] == ["ruff", "ruff-format", "mypy"]
 
 
 def test_the_version_is_in_one_place(setup: configparser.ConfigParser) -> None:
