@@ -15,6 +15,8 @@ from qcompile.cli import _parser, main
 from qcompile.cli_common import Parser
 from qcompile.cli_completion import SHELLS, script_for
 
+pytestmark = pytest.mark.slow
+
 # Each is given the script and the words, and answers with what the shell offers, a line each.
 # For bash the words come as readline splits them (also at =).
 ASK = {

@@ -42,6 +42,8 @@ from qcompile.svmlight import lines
 from qcompile.train import SolveOptions
 from tests.test_parts import sparse_lines, write_parts
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("distributed")
 
 
@@ -170,6 +172,7 @@ def test_ctrl_c_keeps_the_best_of_what_the_workers_made(
         assert known[tuple(bits)] == energy
 
 
+@pytest.mark.lowest
 def test_restarts_are_those_made_here(client: Any) -> None:
     """In bits, in weights and over margins, whatever the number of reads."""
     for bits, reads in ((1, 10), (3, 65), (3, 1)):
@@ -212,6 +215,7 @@ def test_training_uses_the_workers(client: Any) -> None:
         np.testing.assert_array_equal(local.classifier.weights, there.classifier.weights)
 
 
+@pytest.mark.lowest
 def test_collections(client: Any, tmp_path: Path) -> None:
     """Bags of lines and of data sets, arrays, delayed data sets: against the rows in one place."""
     import dask.array as da

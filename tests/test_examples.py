@@ -13,6 +13,8 @@ import pytest
 from qcompile import read, split
 from qcompile.files import save_svmlight
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 

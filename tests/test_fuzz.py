@@ -26,6 +26,8 @@ from qcompile.embedding_files import load_embedding
 from qcompile.errors import FormatError, InputError, MemoryLimitError
 from qcompile.interchange import read_pubo
 
+pytestmark = pytest.mark.slow
+
 READERS = {reader.name: reader for reader in fuzz_cases.readers()}
 
 

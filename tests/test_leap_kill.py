@@ -20,6 +20,8 @@ from tests import sapi
 from tests.sapi import Sapi
 from tests.test_leap import _machine
 
+pytestmark = pytest.mark.slow
+
 _ROOT = Path(__file__).parent.parent
 
 

@@ -198,6 +198,7 @@ def optimum(data: Dataset, *, bits: int, range_: float | str) -> tuple[Loss, flo
     return loss, float(energies[best]), pubo.decode(states[best])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["long-servedio", "mease-wyner", "synthetic", "breast-cancer"])
 @pytest.mark.parametrize("bits", [1, 2, 3])
 def test_the_auto_range_keeps_the_spurious_minimum_away(name: str, bits: int) -> None:
@@ -273,6 +274,7 @@ def test_the_auto_range_is_safe_on_real_data(real_data: Path, name: str, bias: b
     assert lowest(data, fit_loss(moments)) >= 0
 
 
+@pytest.mark.slow
 def test_the_cubic_is_robust_to_label_noise_as_in_figure_2() -> None:
     """Nine features, two bits: the best classifier hardly changes up to 40% of wrong labels."""
     train, test = split(read("synthetic:examples=6000", seed=1), (0.8, 0.2))
@@ -283,6 +285,7 @@ def test_the_cubic_is_robust_to_label_noise_as_in_figure_2() -> None:
     assert max(errors) < errors[0] + 0.06
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(data=datasets(), order=st.sampled_from([1, 3, 5, 7]))
 def test_auto_ranges_exist_for_every_odd_order(data: Dataset, order: int) -> None:

@@ -35,6 +35,7 @@ def assert_same(a: Moments, b: Moments, *, exactly: bool = False) -> None:
             np.testing.assert_allclose(tensor, b.tensors[key], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(data=datasets(max_features=4), order=st.integers(1, 6))
 def test_every_tensor_is_the_sum_it_claims_to_be(data: Dataset, order: int) -> None:

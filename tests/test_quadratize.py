@@ -106,6 +106,7 @@ def test_wide_terms_are_kept_exactly(
     np.testing.assert_allclose(minimum_over_ancillas(qubo), expected, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [11, 22, 150])
 def test_very_wide_terms_need_two_ancillas_less_than_bits(degree: int) -> None:
     pubo = Pubo.from_dict({tuple(range(degree)): -1.0, (0, 3): 0.5, (2,): 0.25})
@@ -125,6 +126,7 @@ def test_complete_cubics_need_turans_number(variables: int) -> None:
     assert qubo.optimal
 
 
+@pytest.mark.slow
 def test_indicators_of_l0_do_not_hide_a_complete_cubic() -> None:
     qubo = compile("synthetic:features=5", bits=2, l0=0.1).qubo
     assert qubo.method == "halves"
@@ -174,6 +176,7 @@ def test_no_smaller_cover_exists_than_the_exact_one(seed: int) -> None:
     assert len(cover_triples(triples, 6)) == len(exact)
 
 
+@pytest.mark.slow
 def test_annealing_beats_dimods_greedy_on_sparse_cubics() -> None:
     triples = random_triples(60, 1500, 0)
     found = len(cover_triples(triples, 60))
@@ -190,6 +193,7 @@ def test_one_hot_data_need_far_fewer_than_complete_ones() -> None:
     assert len(qubo.ancillas) <= 0.65 * halves_bound(16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [3, 4, 5])
 @pytest.mark.parametrize("budget", [0, 1, 3, 8, 100])
 def test_truncation_keeps_its_budget_and_its_bound(degree: int, budget: int) -> None:

@@ -26,6 +26,7 @@ def test_what_the_compiler_makes_is_proved(pubo: Pubo) -> None:
     assert found.holds, found.checks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("variables", "degree"), [(7, 3), (6, 4), (6, 6)])
 def test_any_changed_coefficient_is_found_and_named(variables: int, degree: int) -> None:
     pubo = complete(variables, degree)
@@ -164,6 +165,7 @@ def test_a_large_qubo_is_proved(tmp_path: Path) -> None:
     assert verify(back, pubo=pubo, reference=reference).holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("variables", "degree"), [(6, 3), (7, 4), (7, 6)])
 @pytest.mark.parametrize("side", [0, 1])
 def test_a_gate_that_leans_to_one_factor_fails(variables: int, degree: int, side: int) -> None:

@@ -33,6 +33,8 @@ from qcompile.machines import Machine
 from qcompile.samples import samples_of, save_samples
 from qcompile.svmlight import file_names
 
+pytestmark = pytest.mark.slow
+
 Write = Callable[[Path], object]
 
 OLD = b"what was there before\n"
