@@ -120,6 +120,7 @@ def test_a_bad_file_writes_nothing(here: Path, tmp_path_factory: pytest.TempPath
     assert list(here.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_standard_input_and_files_give_the_same_bytes(here: Path) -> None:
     assert main(["data", "breast-cancer", "-o", "cancer.svm", "-q"]) == 0
     text = (here / "cancer.svm").read_bytes()
@@ -182,6 +183,7 @@ def test_options_reach_the_artifact(here: Path) -> None:
     assert pubo.preparation.apply(raw).shape == (569, 4)
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error() -> None:
     script = f"{sys.executable} -m qcompile compile breast-cancer --emit pubo=- | head -c 10"
     result = subprocess.run(["bash", "-c", script], capture_output=True, check=False)

@@ -80,6 +80,7 @@ def test_features_that_never_meet_make_no_term() -> None:
     assert all(set(term) <= {1, 2} or len(term) < 2 for term in pubo.to_dict())
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(threshold=st.floats(0, 0.5))
 def test_a_threshold_changes_no_energy_by_more_than_it_says(threshold: float) -> None:

@@ -122,6 +122,7 @@ def test_nested_ancillas_and_sparse_covers_are_embedded() -> None:
         ocean_agrees(find_embedding(qubo, machine, method="biclique", effort=0.05), qubo, machine)
 
 
+@pytest.mark.slow
 def test_minorminer_runs_in_processes_and_is_trimmed() -> None:
     machine, qubo = load_machine("pegasus4"), cubic(5)
     found = find_embedding(qubo, machine, method="minorminer", tries=2, time_limit=60)
@@ -131,6 +132,7 @@ def test_minorminer_runs_in_processes_and_is_trimmed() -> None:
     assert again.chains == found.chains
 
 
+@pytest.mark.slow
 def test_auto_takes_the_best() -> None:
     machine, qubo = load_machine("pegasus4"), cubic(6)
     best = find_embedding(qubo, machine)
@@ -260,6 +262,7 @@ def test_one_variable_no_couplings_and_separate_parts() -> None:
     assert embed(empty, machine).embedding.qubits == 0
 
 
+@pytest.mark.slow
 def test_a_disconnected_machine_works_or_says_why() -> None:
     whole = load_machine("chimera4")
     # cut the chip in two by killing a column of cells: eight qubits a cell, four cells a row
@@ -285,6 +288,7 @@ def test_a_search_that_fails_names_sizes_and_other_machines() -> None:
         find_embedding(cubic(16), load_machine("chimera4"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -357,6 +361,7 @@ def test_the_best_state_on_the_way_is_what_is_left() -> None:
     assert int(board.size.sum()) <= before
 
 
+@pytest.mark.slow
 def test_each_run_of_minorminer_has_a_seed_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     module = sys.modules["qcompile.embed"]
     seeds = []
@@ -371,6 +376,7 @@ def test_each_run_of_minorminer_has_a_seed_of_its_own(monkeypatch: pytest.Monkey
     assert sorted(seeds) == [7, 8, 9]
 
 
+@pytest.mark.slow
 def test_nothing_is_left_to_trim() -> None:
     machine, qubo = load_machine("zephyr3"), cubic(8)
     found = find_embedding(qubo, machine)
@@ -493,6 +499,7 @@ def test_chain_strengths_are_oceans() -> None:
     assert strength_of(plain(3, [])) == 1.0
 
 
+@pytest.mark.slow
 def test_another_strength_gives_the_same_as_embedding_with_it() -> None:
     qubo, machine = cubic(5), load_machine("pegasus4")
     one = embed(qubo, machine, chain_strength=1.0)
@@ -554,6 +561,7 @@ def test_signs_do_not_cancel_within_a_group() -> None:
     assert scaling.factor == pytest.approx(13 / 16)
 
 
+@pytest.mark.slow
 def test_a_sweep_measures_and_takes_the_best() -> None:
     embedded = embed(cubic(6), load_machine("pegasus4"))
     best, table = sweep(embedded, factors=(1.0, 0.01), reads=20, seed=1)
@@ -566,6 +574,7 @@ def test_a_sweep_measures_and_takes_the_best() -> None:
             sweep(embedded, **bad)
 
 
+@pytest.mark.slow
 def test_quality_counts_what_is_there() -> None:
     embedded = embed(cubic(7), load_machine("zephyr3"))
     figures = quality(embedded)
@@ -619,6 +628,7 @@ def test_the_formula_is_kept_to_what_it_knows() -> None:
     assert not preflight(cubic(14), load_machine("zephyr3"), clique=True).surely
 
 
+@pytest.mark.slow
 def test_advice_names_only_machines_that_may_do() -> None:
     for bits, degree in ((13, 5), (16, 3), (40, 3)):
         qubo = cubic(bits, degree=degree)
@@ -726,6 +736,7 @@ def test_discard_keeps_whole_samples_only() -> None:
         _ = nothing.best
 
 
+@pytest.mark.slow
 def test_bad_samples_are_refused() -> None:
     embedded = embed(cubic(4), load_machine("chimera4"))
     size = len(embedded.qubits)

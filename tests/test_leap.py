@@ -165,6 +165,7 @@ def test_what_is_sent_is_the_problem(
         assert bias == pytest.approx(expected[pair], abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("topology", "shape"), [("chimera", (4, 4, 4)), ("pegasus", (3,)), ("zephyr", (2, 4))]
 )
@@ -201,6 +202,7 @@ def test_nonlinear_solver_on_the_weights(server: Sapi, qubo: Qubo) -> None:
     assert decision.shape() == (qubo.encoding.features,)  # weights, no bits, no ancillas
 
 
+@pytest.mark.slow
 def test_a_polynomial_may_be_submitted(server: Sapi) -> None:
     pubo = Pubo.from_dict({(0, 1, 2): 2.0, (0,): -1.0, (1,): -1.5, (2,): -0.5})
     for kind in ("qpu", "hybrid", "nl"):
@@ -445,6 +447,7 @@ GOT_OVER: dict[str, tuple[str, list[sapi.Fault]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", GOT_OVER)
 def test_faults_are_got_over(
     server: Sapi, send: Callable[..., Submission], best: float, case: str
@@ -925,6 +928,7 @@ def _kill_qubit(server: Sapi, chains: Embedding) -> int:
     return dead
 
 
+@pytest.mark.slow
 def test_given_chains_that_no_longer_serve(
     server: Sapi,
     send: Callable[..., Submission],
@@ -941,6 +945,7 @@ def test_given_chains_that_no_longer_serve(
     assert dead not in used
 
 
+@pytest.mark.slow
 def test_the_graph_changes_between_look_up_and_request(
     server: Sapi,
     send: Callable[..., Submission],
@@ -958,6 +963,7 @@ def test_the_graph_changes_between_look_up_and_request(
     assert len(server.problems) == 1 and server.count("post") == 2
 
 
+@pytest.mark.slow
 def test_the_graph_changes_before_a_resume(
     server: Sapi, send: Callable[..., Submission], chains: Embedding, best: float
 ) -> None:
@@ -986,6 +992,7 @@ def test_the_solver_may_be_gone_when_the_answer_is_fetched(
     _check_result(qcompile.resume(sent.job, patience=QUICK), best)
 
 
+@pytest.mark.slow
 def test_chains_of_an_earlier_job_are_reused(
     server: Sapi, qubo: Qubo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1695,6 +1702,7 @@ def file(qubo: Qubo, tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_commands(
     server: Sapi, file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], best: float
 ) -> None:
@@ -1722,6 +1730,7 @@ def test_commands(
     capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_readme(
     server: Sapi,
     tmp_path: Path,
@@ -1754,6 +1763,7 @@ class _Agreeing(io.StringIO):
         return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["\n", "no\n", ""])
 def test_who_does_not_agree_pays_nothing(
     server: Sapi,
@@ -1767,6 +1777,7 @@ def test_who_does_not_agree_pays_nothing(
     assert "nothing was sent" in capsys.readouterr().err and not server.problems
 
 
+@pytest.mark.slow
 def test_options_reach_the_submission(
     server: Sapi, file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -1785,6 +1796,7 @@ def test_options_reach_the_submission(
     capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_commands_after_an_interruption(
     server: Sapi, file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ GRAPHS = {
 PLAIN = 'topology = "pegasus"\nshape = [2]\n[ranges]\nh = [-4, 4]\nj = [-1, 1]\n'
 
 
+@pytest.mark.slow
 def test_the_catalogue_has_the_machines_with_oceans_graphs() -> None:
     known = catalogue()
     assert set(known) == set(GRAPHS)

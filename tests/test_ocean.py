@@ -60,6 +60,7 @@ CHILDREN: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("child", CHILDREN)
 @pytest.mark.parametrize("vartype", ["BINARY", "SPIN"])
 def test_every_child_finds_the_minimum_and_energies_are_the_polynomials(
@@ -230,6 +231,7 @@ def test_an_initial_state_is_completed_by_ancillas() -> None:
         PuboSampler(machine()).sample_poly(poly, initial_state=state)
 
 
+@pytest.mark.slow
 def test_an_embedding_is_found_once_for_the_same_variables(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

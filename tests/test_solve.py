@@ -227,6 +227,7 @@ def test_every_solver_finds_the_optimum_with_true_energies(solver: str) -> None:
     assert (again.bits == found.bits).all()
 
 
+@pytest.mark.slow
 def test_samplers_of_others_may_be_given() -> None:
     compiled = compile("breast-cancer", bits=1, features=4, scale="standard")
     best = brute_force(compiled.pubo).min()
@@ -389,6 +390,7 @@ def test_reads_with_broken_chains_and_wrong_ancillas_are_counted(tmp_path: Path)
     assert counted.wrong is not None and counted.wrong.sum() == np.count_nonzero(violations)
 
 
+@pytest.mark.slow
 def test_what_is_discarded_is_counted_in_reads(tmp_path: Path) -> None:
     """A row of a machine's answer may stand for several reads."""
     qubo = compile("breast-cancer", bits=2, features=3, scale="standard").qubo
@@ -451,6 +453,7 @@ def test_whole_energies_of_any_size_are_written(tmp_path: Path) -> None:
     assert back.energies.tolist() == found.energies.tolist()
 
 
+@pytest.mark.slow
 def test_the_command_solves_decodes_and_predicts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -146,6 +146,7 @@ def test_training_accounts_for_every_stage(data: Dataset) -> None:
     assert all(error < 0.2 for error in found.errors.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["exact", "neal", "mock"])
 def test_training_takes_any_solver(data: Dataset, solver: str) -> None:
     small = prepare(read("breast-cancer"), scale="standard", features=4)
@@ -265,6 +266,8 @@ def test_predict_minds_features_and_labels(
 # scikit-learn
 
 
+@pytest.mark.slow
+@pytest.mark.lowest
 def test_scikit_learns_own_checks_pass() -> None:
     results = check_estimator(
         PolynomialLossClassifier(bits=3, reads=10), on_fail="raise", on_skip=None
@@ -428,6 +431,7 @@ def test_rows_are_prepared_like_others() -> None:
         prepare(from_arrays(np.eye(30), np.arange(30) % 2 + 1), like=made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("order", "bits"), [(4, 4), (6, 3), (8, 3)])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_search_over_the_margins_ends_at_the_lowest_state(
@@ -480,6 +484,7 @@ def test_small_data_get_all_restarts_and_large_ones_a_fifth_at_least() -> None:
     assert _effort(large, SolveOptions(reads=1)) == (1, 200)
 
 
+@pytest.mark.slow
 def test_a_loss_that_pays_for_wrong_answers_gets_a_narrower_range(data: Dataset) -> None:
     found = train(data, loss=LossOptions(order=8))
     assert found.errors["train"] < 0.2
