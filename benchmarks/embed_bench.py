@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from benchmarks.common import options, row
 from benchmarks.quadratize_bench import complete, sparse
 from qcompile import Machine, Pubo, Qubo, find_embedding, load_machine, quadratize
-from qcompile.embed import EmbeddingNotFound, _Ground, _settle, _trimmed
-from qcompile.embedded import Embedding
-from qcompile.physical import largest_bits, likely_qubits
-from qcompile.strips import Roles, layouts, lines_of, roles_of
+from qcompile.embedding.biclique import Roles, layouts, lines_of, roles_of
+from qcompile.embedding.capacity import largest_bits, likely_qubits
+from qcompile.embedding.embed import EmbeddingNotFound, _Ground, _settle, _trimmed
+from qcompile.stages.embedded import Embedding
 
 BUDGET = 60.0
 

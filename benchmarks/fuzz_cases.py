@@ -105,7 +105,7 @@ def _reader(folder: Path, name: str, read: Read, *saves: Read) -> Reader:
 
 
 def _of_text(folder: Path) -> Iterator[Reader]:
-    from qcompile.data import read
+    from qcompile.data.rows import read
 
     texts = (
         b"+1 1:0.5 3:-2e-3 # first\n-1 2:1\n\n1 1:0.1234567890123456789 2:3\n-1 3:7\n",
@@ -130,7 +130,8 @@ def _compiled() -> tuple[Any, Any]:
 
 
 def _of_polynomials(folder: Path) -> Iterator[Reader]:
-    from qcompile import files, qubo_files
+    from qcompile.files import qubo as qubo_files
+    from qcompile.files import storage as files
 
     whole, cut = _compiled()
     yield _reader(folder, "loss.json", files.load_loss, lambda p: files.save_loss(whole.loss, p))
@@ -155,11 +156,11 @@ def _of_polynomials(folder: Path) -> Iterator[Reader]:
 
 
 def _of_answers(folder: Path) -> Iterator[Reader]:
-    from qcompile.classifier import decode, load_classifier, save_classifier
-    from qcompile.embed import embed
-    from qcompile.embedding_files import load_embedding, save_embedding
-    from qcompile.machines import Machine, load_machine
-    from qcompile.samples import load_samples, samples_of, save_samples
+    from qcompile.embedding.embed import embed
+    from qcompile.files.embedding import load_embedding, save_embedding
+    from qcompile.stages.classifier import decode, load_classifier, save_classifier
+    from qcompile.stages.machines import Machine, load_machine
+    from qcompile.stages.samples import load_samples, samples_of, save_samples
 
     qubo = _compiled()[0].qubo
     bits = np.array([[0, 1, 0, 1], [1, 1, 1, 0]], dtype=np.int8)
@@ -181,7 +182,7 @@ def _of_answers(folder: Path) -> Iterator[Reader]:
 
 def _of_other_programs(folder: Path) -> Iterator[Reader]:
     """Give polynomials as dimod, cimod and people write them."""
-    from qcompile.interchange import read_pubo, write_pubo
+    from qcompile.files.interchange import read_pubo, write_pubo
 
     named = read_pubo({("a", "b", "c"): 2.0, ("b",): -1.0, (): 0.5}, vartype="SPIN")
     pairs = read_pubo({(0, 1): 2.0, (1,): -1.0, (): 0.5})
@@ -199,7 +200,7 @@ def _of_other_programs(folder: Path) -> Iterator[Reader]:
 
 
 def _of_jobs(folder: Path) -> Iterator[Reader]:
-    from qcompile.job_folders import load_job
+    from qcompile.leap.jobs import load_job
 
     def job_of(path: Path) -> object:
         job = load_job(path.parent)

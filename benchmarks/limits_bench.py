@@ -31,9 +31,9 @@ from qcompile import (
     read,
     save_qubo,
 )
-from qcompile.jit import jit
-from qcompile.multisets import count
-from qcompile.svmlight import SvmlightReader, lines
+from qcompile.data.svmlight import SvmlightReader, lines
+from qcompile.runtime.jit import jit
+from qcompile.stages.multisets import count
 
 
 def against(name: str, what: str, seconds: float, limit: float, **figures: object) -> None:

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from qcompile.cover import halves_bound
-from qcompile.moments import memory_needed
-from qcompile.physical import _strips, likely_qubits
+from qcompile.embedding.capacity import _strips, likely_qubits
+from qcompile.moments.accumulate import memory_needed
+from qcompile.reduction.cover import halves_bound
 
 _GROWTH = Path(__file__).parent / "results" / "growth.csv"
 _MEMORIES = (16e9, 256e9)

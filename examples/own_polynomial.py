@@ -11,7 +11,7 @@ from dwave.samplers import SimulatedAnnealingSampler
 from dwave.system.testing import MockDWaveSampler
 
 import qcompile
-from qcompile.interchange import labels_of
+from qcompile.files.interchange import labels_of
 from qcompile.ocean import PuboSampler
 
 PATHS = [("gate", "pond"), ("gate", "hill"), ("pond", "oak"), ("hill", "oak"), ("oak", "bridge")]

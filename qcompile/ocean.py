@@ -19,15 +19,15 @@ import numpy as np
 from dimod.core.polysampler import ComposedPolySampler
 from numpy.typing import NDArray
 
-from qcompile.artifacts import Pubo, Qubo
-from qcompile.embed import embed
-from qcompile.embedded import Embedding, problem_id
+from qcompile.embedding.embed import embed
+from qcompile.embedding.unembed import unembed
 from qcompile.errors import InputError
-from qcompile.interchange import Label, numbered
-from qcompile.machines import Machine, machine_from_sampler
-from qcompile.quadratize import quadratize
-from qcompile.solve import solve
-from qcompile.unembed import unembed
+from qcompile.files.interchange import Label, numbered
+from qcompile.reduction.quadratize import quadratize
+from qcompile.solvers.solve import solve
+from qcompile.stages.artifacts import Pubo, Qubo
+from qcompile.stages.embedded import Embedding, problem_id
+from qcompile.stages.machines import Machine, machine_from_sampler
 
 __all__ = ["PuboSampler"]
 

@@ -8,9 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from qcompile import named_sets
-from qcompile.artifacts import Dataset, Loss, Moments, Pubo, Qubo
-from qcompile.data import (
+from qcompile.data import named_sets
+from qcompile.data.rows import (
     LateIndexZeroError,
     RowStream,
     add_noise,
@@ -18,15 +17,16 @@ from qcompile.data import (
     read,
     shuffle,
 )
-from qcompile.discretize import discretize
+from qcompile.data.svmlight import file_names
 from qcompile.errors import InputError
-from qcompile.loss import fit_loss
-from qcompile.moments import moments_of
-from qcompile.parts import local_total, moments_of_parts
-from qcompile.passes import passing
-from qcompile.prune import prune
-from qcompile.quadratize import quadratize
-from qcompile.svmlight import file_names
+from qcompile.moments.accumulate import moments_of
+from qcompile.moments.parts import local_total, moments_of_parts
+from qcompile.objective.discretize import discretize
+from qcompile.objective.fit import fit_loss
+from qcompile.objective.prune import prune
+from qcompile.reduction.quadratize import quadratize
+from qcompile.runtime.timing import passing
+from qcompile.stages.artifacts import Dataset, Loss, Moments, Pubo, Qubo
 
 __all__ = [
     "Compiled",
@@ -242,7 +242,7 @@ def load_moments_of(
     if client is not None or (len(names) > 1 and not data.need_all_rows_at_once):
         total = local_total(names, names, progress)
         if client is not None:
-            from qcompile.distributed import total_on
+            from qcompile.moments.dask import total_on
 
             total = total_on(client, names, names, progress)
         name = Path(str(source)).name

@@ -11,8 +11,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from qcompile import collecting, job_folders, leap, submission
-from qcompile.cli import main
+from qcompile.cli.app import main
+from qcompile.leap import client as leap
+from qcompile.leap import collecting, submission
+from qcompile.leap import jobs as job_folders
 from tests import no_network
 
 

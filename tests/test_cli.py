@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qcompile import files, moments_of, read
-from qcompile.cli import main
+from qcompile import moments_of, read
+from qcompile.cli.app import main
+from qcompile.files import storage as files
 
 
 def run(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:

@@ -21,11 +21,13 @@ from typing import Any
 import dimod
 import pytest
 
-from qcompile import cli, cli_common, progress
-from qcompile.cli import _parser, main
-from qcompile.job_folders import list_jobs
-from qcompile.qubo_files import load_qubo
-from qcompile.samples import load_samples
+from qcompile.cli import app as cli
+from qcompile.cli import common as cli_common
+from qcompile.cli.app import _parser, main
+from qcompile.files.qubo import load_qubo
+from qcompile.leap.jobs import list_jobs
+from qcompile.runtime import progress
+from qcompile.stages.samples import load_samples
 from tests.sapi import Sapi
 
 JOB = re.compile(r"\b2026\d{4}-\d{6}-[0-9a-f]{8}\b")  # the id that stands in examples
@@ -451,7 +453,7 @@ def test_verbose_names_each_pass_with_seconds_and_memory(
 
 def test_a_pass_is_told_with_the_time_that_it_took(caplog: pytest.LogCaptureFixture) -> None:
     """No more is asked of the clock than that a tenth of a second of sleep is seen."""
-    from qcompile.passes import passing
+    from qcompile.runtime.timing import passing
 
     with caplog.at_level("DEBUG", logger="qcompile"), passing("sleep"):
         time.sleep(0.1)
@@ -466,7 +468,7 @@ def test_memory_is_counted_as_the_system_does(
     """Both sources speak of units of 1024 bytes."""
     import resource
 
-    from qcompile import passes
+    from qcompile.runtime import timing as passes
 
     status = tmp_path / "status"
     status.write_text("VmPeak: 9 kB\nVmHWM:\t  3000 kB\n")
@@ -482,7 +484,7 @@ def test_memory_is_counted_as_the_system_does(
 
 def test_the_peak_is_that_of_the_pass(caplog: pytest.LogCaptureFixture) -> None:
     """200 MB in one pass: its peak is higher by about that, and so is that of the one around it."""
-    from qcompile.passes import passing
+    from qcompile.runtime.timing import passing
 
     with caplog.at_level("DEBUG", logger="qcompile"), passing("around"):
         with passing("small"):

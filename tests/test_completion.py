@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from qcompile.cli import _parser, main
-from qcompile.cli_common import Parser
-from qcompile.cli_completion import SHELLS, script_for
+from qcompile.cli.app import _parser, main
+from qcompile.cli.common import Parser
+from qcompile.cli.completion import SHELLS, script_for
 
 # Each is given the script and the words, and answers with what the shell offers, a line each.
 # For bash the words come as readline splits them (also at =).

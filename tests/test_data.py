@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
-from qcompile import InputError, files, named_sets
-from qcompile.artifacts import Dataset, Preparation
-from qcompile.data import (
+from qcompile import InputError
+from qcompile.data import named_sets
+from qcompile.data.rows import (
     RowStream,
     add_noise,
     folds,
@@ -28,6 +28,8 @@ from qcompile.data import (
     shuffle,
     split,
 )
+from qcompile.files import storage as files
+from qcompile.stages.artifacts import Dataset, Preparation
 from tests.strategies import datasets, dense
 
 SMALL = b"# a comment\n1 1:0.5 3:-2e1 # another\n\n-1 qid:7 2:.25\n1 1:1 2:2 3:3\r\n"
@@ -175,7 +177,7 @@ numbers = st.one_of(
 @settings(deadline=None, max_examples=300)
 @given(st.lists(numbers, min_size=1, max_size=8))
 def test_numbers_are_read_as_exactly_as_python_reads_them(values: list[str]) -> None:
-    from qcompile.svmlight import SvmlightReader
+    from qcompile.data.svmlight import SvmlightReader
 
     reader = SvmlightReader("unused")
     pairs = " ".join(f"{i}:{v}" for i, v in enumerate(values, 1))

@@ -25,16 +25,16 @@ from qcompile import (
     QcompileError,
     compile,
     discretize,
-    files,
     fit_loss,
     moments_of,
-    weight_range,
 )
-from qcompile.artifacts import Preparation
-from qcompile.cli import main
-from qcompile.data import add_noise, from_arrays, prepare, read, shuffle, split
-from qcompile.descent_kernel import _best_step
+from qcompile.cli.app import main
+from qcompile.data.rows import add_noise, from_arrays, prepare, read, shuffle, split
+from qcompile.files import storage as files
+from qcompile.objective import weight_range
+from qcompile.objective.descent_kernel import _best_step
 from qcompile.pipeline import Compiled, DataOptions, load_data
+from qcompile.stages.artifacts import Preparation
 from tests import judge
 from tests.strategies import dense
 
@@ -374,8 +374,8 @@ def test_indices_past_the_limit_are_absurd(tmp_path: Path, index: int) -> None:
 
 
 def test_endless_lines_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qcompile.svmlight._PIECE_BYTES", 64)
-    monkeypatch.setattr("qcompile.svmlight._LONGEST_LINE", 200)
+    monkeypatch.setattr("qcompile.data.svmlight._PIECE_BYTES", 64)
+    monkeypatch.setattr("qcompile.data.svmlight._LONGEST_LINE", 200)
     path = svm(tmp_path, "1 1:1\n-1 " + " ".join(f"{i}:1" for i in range(1, 200)) + "\n")
     with pytest.raises(InputError, match="line 2: longer than"):
         read(path)
@@ -409,8 +409,8 @@ def test_rows_that_are_not_used_do_not_matter(tmp_path: Path) -> None:
 def test_a_late_index_zero_is_read_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("qcompile.svmlight._PIECE_BYTES", 16)
-    monkeypatch.setattr("qcompile.data._BATCH_BYTES", 1)
+    monkeypatch.setattr("qcompile.data.svmlight._PIECE_BYTES", 16)
+    monkeypatch.setattr("qcompile.data.rows._BATCH_BYTES", 1)
     path = svm(tmp_path, "1 1:1 2:1\n-1 1:2 2:3\n" * 5 + "1 0:1\n")
     assert compile(path, bits=1).moments.features == 3
 

@@ -19,12 +19,12 @@ from qcompile import (
     Moments,
     Pubo,
     discretize,
-    files,
     fit_loss,
     moments_of,
-    multisets,
 )
-from qcompile.data import read
+from qcompile.data.rows import read
+from qcompile.files import storage as files
+from qcompile.stages import multisets
 from tests import judge
 
 
@@ -73,7 +73,7 @@ def test_terms_are_sorted_unique_and_complete() -> None:
 
 def test_features_that_never_meet_make_no_term() -> None:
     x = np.array([[1.0, 0, 0], [0, 1, 0], [0, 1, 1], [0, 0, 1]])
-    from qcompile.data import from_arrays
+    from qcompile.data.rows import from_arrays
 
     moments = moments_of(from_arrays(x, [1, -1, 1, 1]), 3)
     pubo = discretize(moments, fit_loss(moments, coefficients=(0, -1, 0, 1), range_=1.0), 1)

@@ -35,11 +35,11 @@ from qcompile import (
     solve,
     train,
 )
-from qcompile.cli import main
-from qcompile.distributed import cluster, in_order
+from qcompile.cli.app import main
+from qcompile.data.svmlight import lines
+from qcompile.moments.dask import cluster, in_order
 from qcompile.pipeline import DataOptions, LossOptions, load_moments_of
-from qcompile.svmlight import lines
-from qcompile.train import SolveOptions
+from qcompile.training.train import SolveOptions
 from tests.test_parts import sparse_lines, write_parts
 
 pytest.importorskip("distributed")
@@ -401,7 +401,7 @@ def test_a_task_that_kills_every_worker_is_given_up() -> None:
 
 
 def _threads(number: int) -> int:
-    from qcompile.threads import cores
+    from qcompile.runtime.threads import cores
 
     return cores()
 
@@ -456,8 +456,8 @@ def test_a_scheduler_without_workers_and_one_that_is_none(pattern: str) -> None:
 
 
 def test_a_file_that_workers_do_not_see(client: Any, pattern: str, tmp_path: Path) -> None:
-    from qcompile.distributed import total_on
-    from qcompile.parts import Wanted
+    from qcompile.moments.dask import total_on
+    from qcompile.moments.parts import Wanted
 
     gone = str(tmp_path / "gone.svm")
     with pytest.raises(InputError, match="a worker does not see this file"):

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from qcompile.cli import main
+from qcompile.cli.app import main
 
 DOCS = Path(__file__).parent.parent / "docs"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -140,7 +140,7 @@ def test_blocks_that_are_not_run_say_why(block: Block) -> None:
     for line, _ in commands_of(block):
         words = shlex.split(line, comments=True)
         if words[0] == "qcompile":  # not run, but it must be a command that there is
-            from qcompile.cli import _parser
+            from qcompile.cli.app import _parser
 
             _parser().parse_args(words[1:])
     pytest.skip(f"{block.place}: {block.reason}")

@@ -38,12 +38,12 @@ from qcompile import (
     quality,
     unembed,
 )
-from qcompile.chain_kernels import board_of, improve, settle, trim_all
-from qcompile.chain_strength import scaling_of, strength_of, sweep, with_strength
-from qcompile.embed import _rows
-from qcompile.physical import FORMULA_ERROR, largest_bits, likely_qubits
-from qcompile.preflight import least_qubits, most_bits
-from qcompile.strips import layouts, lines_of, roles_of
+from qcompile.embedding.biclique import layouts, lines_of, roles_of
+from qcompile.embedding.capacity import FORMULA_ERROR, largest_bits, likely_qubits
+from qcompile.embedding.chain_kernels import board_of, improve, settle, trim_all
+from qcompile.embedding.chain_strength import scaling_of, strength_of, sweep, with_strength
+from qcompile.embedding.embed import _rows
+from qcompile.embedding.preflight import least_qubits, most_bits
 from tests.judge import all_assignments
 
 SMALL = ("chimera4", "pegasus4", "zephyr3")
@@ -149,7 +149,7 @@ def test_short_chains_can_be_preferred() -> None:
 def test_chains_depend_on_the_seed_only(monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
     machine, qubo = load_machine("zephyr3"), cubic(9)
     expected = find_embedding(qubo, machine, method="biclique", seed=4)
-    monkeypatch.setattr(sys.modules["qcompile.embed"], "cores", lambda: workers)
+    monkeypatch.setattr(sys.modules["qcompile.embedding.embed"], "cores", lambda: workers)
     assert find_embedding(qubo, machine, method="biclique", seed=4).chains == expected.chains
     assert find_embedding(qubo, machine, method="biclique", seed=5).chains != expected.chains
 
@@ -168,7 +168,7 @@ def test_ctrl_c_keeps_the_best_so_far(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_ctrl_c_keeps_what_other_threads_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     machine, qubo = load_machine("pegasus4"), cubic(8)
-    module = sys.modules["qcompile.embed"]
+    module = sys.modules["qcompile.embedding.embed"]
     real = module._Search._anneal
     plain_start = find_embedding(qubo, machine, method="biclique", effort=0)
 
@@ -198,7 +198,7 @@ def test_a_time_limit_ends_the_search() -> None:
 
 
 def test_a_search_that_fails_says_how_long_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["qcompile.embed"]
+    module = sys.modules["qcompile.embedding.embed"]
     for taken, advice in ((7.25, "use fewer bits"), (61.0, "the time limit cut the search")):
         clock = iter([100.0, 100.0 + taken])
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock.__next__))
@@ -223,7 +223,7 @@ def test_ctrl_c_before_anything_was_found_stops(monkeypatch: pytest.MonkeyPatch)
     def interrupt(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["qcompile.embed"], "_settle", interrupt)
+    monkeypatch.setattr(sys.modules["qcompile.embedding.embed"], "_settle", interrupt)
     with pytest.raises(KeyboardInterrupt):
         find_embedding(cubic(5), load_machine("zephyr3"))
 
@@ -358,7 +358,7 @@ def test_the_best_state_on_the_way_is_what_is_left() -> None:
 
 
 def test_each_run_of_minorminer_has_a_seed_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["qcompile.embed"]
+    module = sys.modules["qcompile.embedding.embed"]
     seeds = []
 
     class Recorder(module._Miner):  # type: ignore[misc,name-defined]

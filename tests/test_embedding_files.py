@@ -24,8 +24,8 @@ from qcompile import (
     save_embedding,
     save_qubo,
 )
-from qcompile.cli import main
-from qcompile.embedding_files import save_target
+from qcompile.cli.app import main
+from qcompile.files.embedding import save_target
 
 
 @pytest.fixture(scope="module")

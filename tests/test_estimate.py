@@ -7,9 +7,9 @@ import json
 import pytest
 
 from qcompile import InputError, account, compile, estimate, quadratize
-from qcompile.accounting import counting_bound
-from qcompile.cli import main
-from qcompile.estimate import paper_table
+from qcompile.cli.app import main
+from qcompile.reduction.accounting import counting_bound
+from qcompile.reduction.estimate import paper_table
 from tests.test_quadratize import complete
 
 

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qcompile import InputError, MemoryLimitError, QcompileError, compile, files
+from qcompile import InputError, MemoryLimitError, QcompileError, compile
+from qcompile.files import storage as files
 from qcompile.pipeline import Compiled
 
 

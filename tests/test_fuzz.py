@@ -19,12 +19,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks import fuzz_bench, fuzz_cases
-from qcompile import QcompileError, files, machines, svmlight
-from qcompile.classifier import load_classifier
-from qcompile.data import read
-from qcompile.embedding_files import load_embedding
+from qcompile import QcompileError
+from qcompile.data import svmlight
+from qcompile.data.rows import read
 from qcompile.errors import FormatError, InputError, MemoryLimitError
-from qcompile.interchange import read_pubo
+from qcompile.files import storage as files
+from qcompile.files.embedding import load_embedding
+from qcompile.files.interchange import read_pubo
+from qcompile.stages import machines
+from qcompile.stages.classifier import load_classifier
 
 READERS = {reader.name: reader for reader in fuzz_cases.readers()}
 

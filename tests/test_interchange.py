@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qcompile import FormatError, InputError, Pubo, QcompileError, load_samples, quadratize
-from qcompile.cli import main
-from qcompile.interchange import (
+from qcompile.cli.app import main
+from qcompile.files.interchange import (
     FORMS,
     labels_of,
     read_pubo,
@@ -30,7 +30,7 @@ from qcompile.interchange import (
     vartype_of,
     write_pubo,
 )
-from qcompile.spins import bits_to_spins, spins_to_bits
+from qcompile.stages.spins import bits_to_spins, spins_to_bits
 
 NAMES: dict[str, list[Any]] = {
     "numbers": [0, 1, 2, 3],

@@ -26,25 +26,17 @@ from dwave.cloud.coders import decode_qp_numpy
 from dwave.optimization import Model
 
 import qcompile
-from qcompile import (
-    Embedding,
-    InputError,
-    LeapError,
-    Patience,
-    Pubo,
-    Qubo,
-    Submission,
-    answers,
-    leap,
-    patience,
-    secrecy,
-)
-from qcompile.cli import main
-from qcompile.embedded import to_embedded
+from qcompile import Embedding, InputError, LeapError, Patience, Pubo, Qubo, Submission
+from qcompile.cli.app import main
 from qcompile.errors import FormatError
-from qcompile.job_folders import Job, list_jobs, load_job
-from qcompile.machines import machine_from_sampler
-from qcompile.nonlinear import check_nonlinear, to_nonlinear
+from qcompile.leap import answers
+from qcompile.leap import client as leap
+from qcompile.leap import redaction as secrecy
+from qcompile.leap import retry as patience
+from qcompile.leap.jobs import Job, list_jobs, load_job
+from qcompile.leap.nonlinear import check_nonlinear, to_nonlinear
+from qcompile.stages.embedded import to_embedded
+from qcompile.stages.machines import machine_from_sampler
 from tests import no_network, sapi
 from tests.sapi import TOKEN, Sapi
 
@@ -578,7 +570,7 @@ def test_retry_after_is_honoured(server: Sapi, send: Callable[..., Submission]) 
 def test_a_date_may_stand_in_retry_after() -> None:
     from email.utils import formatdate
 
-    from qcompile.patience import _retry_after
+    from qcompile.leap.retry import _retry_after
 
     assert _retry_after("3.5") == 3.5
     assert 28 <= (_retry_after(formatdate(time.time() + 30, usegmt=True)) or 0) <= 30
@@ -991,7 +983,7 @@ def test_chains_of_an_earlier_job_are_reused(
 ) -> None:
     first = qcompile.submit(qubo, reads=READS, patience=QUICK)
     monkeypatch.setattr(
-        "qcompile.order.find_chains", lambda *_: pytest.fail("searched for chains again")
+        "qcompile.leap.plan.find_chains", lambda *_: pytest.fail("searched for chains again")
     )
     second = qcompile.submit(qubo, reads=READS, patience=QUICK)
     assert first.job is not None and second.job is not None
@@ -1663,7 +1655,7 @@ def test_nonlinear_models_are_the_polynomial(options: dict[str, Any], space: str
 
 
 def test_nonlinear_models_allow_the_levels_of_the_grid_only(qubo: Qubo) -> None:
-    from qcompile.order import nonlinear
+    from qcompile.leap.plan import nonlinear
 
     (decision,) = nonlinear(qubo).model.iter_decisions()
     encoding = qubo.encoding
@@ -1779,7 +1771,7 @@ def test_options_reach_the_submission(
         seen.append(options["patience"].grace)
         raise InputError("enough")
 
-    monkeypatch.setattr("qcompile.submission.submit", noted)
+    monkeypatch.setattr("qcompile.leap.submission.submit", noted)
     assert main(["submit", file, "--grace", "7"]) == 2
     assert seen == [7.0]
     capsys.readouterr()

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from scipy import integrate
 from scipy.special import gamma
 
-from qcompile import InputError, Loss, discretize, files, fit_loss, moments_of
-from qcompile.artifacts import Dataset
-from qcompile.data import add_noise, from_arrays, prepare, read, split
-from qcompile.weight_range import warnings_for
+from qcompile import InputError, Loss, discretize, fit_loss, moments_of
+from qcompile.data.rows import add_noise, from_arrays, prepare, read, split
+from qcompile.files import storage as files
+from qcompile.objective.weight_range import warnings_for
+from qcompile.stages.artifacts import Dataset
 from tests import judge
 from tests.strategies import datasets, dense
 

@@ -10,9 +10,9 @@ import pytest
 from dwave.system.testing import MockDWaveSampler
 
 from qcompile import FormatError, InputError, catalogue, load_machine, machine_from_sampler
-from qcompile.cli import main
-from qcompile.machines import Machine
-from qcompile.physical import largest_bits
+from qcompile.cli.app import main
+from qcompile.embedding.capacity import largest_bits
+from qcompile.stages.machines import Machine
 
 GRAPHS = {
     "2000q": dg.chimera_graph(16),

@@ -8,18 +8,20 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qcompile import InputError, MemoryLimitError, Moments, files, moments_of, multisets
-from qcompile.artifacts import Dataset, row_norms
-from qcompile.data import RowStream, folds, from_arrays, prepare, read
-from qcompile.moments import tensor_keys
-from qcompile.product_sums import (
+from qcompile import InputError, MemoryLimitError, Moments, moments_of
+from qcompile.data.rows import RowStream, folds, from_arrays, prepare, read
+from qcompile.files import storage as files
+from qcompile.moments.accumulate import tensor_keys
+from qcompile.moments.products import (
     Rows,
     count_subsets,
     dense_route,
     sparse_route,
     spread_subsets,
 )
-from qcompile.threads import ordered
+from qcompile.runtime.threads import ordered
+from qcompile.stages import multisets
+from qcompile.stages.artifacts import Dataset, row_norms
 from tests import judge
 from tests.strategies import datasets, dense
 
@@ -115,8 +117,8 @@ def test_a_stream_of_pieces_gives_the_moments_of_the_file(
     positive: float | None,
 ) -> None:
     """Labels sorted, features late: the first pieces know neither both labels nor all columns."""
-    monkeypatch.setattr("qcompile.svmlight._PIECE_BYTES", 64)
-    monkeypatch.setattr("qcompile.data._BATCH_BYTES", 200)
+    monkeypatch.setattr("qcompile.data.svmlight._PIECE_BYTES", 64)
+    monkeypatch.setattr("qcompile.data.rows._BATCH_BYTES", 200)
     rng = np.random.default_rng(0)
     lines = []
     for i in range(60):
@@ -141,8 +143,8 @@ def test_a_stream_of_pieces_gives_the_moments_of_the_file(
 def test_zero_based_indices_that_turn_up_late_are_explained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("qcompile.svmlight._PIECE_BYTES", 16)
-    monkeypatch.setattr("qcompile.data._BATCH_BYTES", 1)
+    monkeypatch.setattr("qcompile.data.svmlight._PIECE_BYTES", 16)
+    monkeypatch.setattr("qcompile.data.rows._BATCH_BYTES", 1)
     path = tmp_path / "late.svm"
     path.write_text("1 1:1 2:1\n-1 1:2 2:3\n" * 5 + "1 0:1\n")
     with pytest.raises(InputError, match=r"index 0 after \d+ rows.*--index-base 0"):

@@ -233,7 +233,7 @@ def test_an_initial_state_is_completed_by_ancillas() -> None:
 def test_an_embedding_is_found_once_for_the_same_variables(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    module = sys.modules["qcompile.embed"]  # the pass of this name hides it
+    module = sys.modules["qcompile.embedding.embed"]  # the pass of this name hides it
     found, inner = [], module.find_embedding
 
     def counting(*given: Any, **options: Any) -> Any:

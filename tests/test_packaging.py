@@ -50,7 +50,7 @@ def imported(file: Path) -> Iterator[str]:
 
 def test_what_is_required_is_what_is_imported(setup: configparser.ConfigParser) -> None:
     required = names_in(setup["options"]["install_requires"])
-    used = {name for file in (ROOT / "qcompile").glob("*.py") for name in imported(file)}
+    used = {name for file in (ROOT / "qcompile").rglob("*.py") for name in imported(file)}
     assert used - OPTIONAL == required - GIVEN
     assert required >= GIVEN
     assert names_in(setup["options.extras_require"]["dask"]) == OPTIONAL
@@ -60,7 +60,7 @@ def test_the_version_is_in_one_place(setup: configparser.ConfigParser) -> None:
     assert setup["metadata"]["version"] == "attr: qcompile._version.__version__"
     written = [
         file.relative_to(ROOT)
-        for file in [*ROOT.glob("*.toml"), *ROOT.glob("*.cf*"), *(ROOT / "qcompile").glob("*.py")]
+        for file in [*ROOT.glob("*.toml"), *ROOT.glob("*.cf*"), *(ROOT / "qcompile").rglob("*.py")]
         if f'"{qcompile.__version__}"' in file.read_text(encoding="utf-8")
     ]
     assert written == [Path("qcompile/_version.py")]

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qcompile import InputError, Moments, compile, moments_of, prepare, read
-from qcompile.cli import main
-from qcompile.columns import Columns
-from qcompile.parts import add_up
+from qcompile.cli.app import main
+from qcompile.data.column_statistics import Columns
+from qcompile.data.svmlight import file_names, lines
+from qcompile.moments.parts import add_up
 from qcompile.pipeline import DataOptions, LossOptions, load_moments_of
-from qcompile.svmlight import file_names, lines
 
 
 def sparse_lines(rows: int = 90, features: int = 5, seed: int = 0) -> list[str]:

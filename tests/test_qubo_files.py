@@ -24,12 +24,12 @@ from qcompile import (
     load_qubo,
     prepare,
     quadratize,
-    qubo_files,
     read,
     save_qubo,
     verify,
 )
-from qcompile.cli import main
+from qcompile.cli.app import main
+from qcompile.files import qubo as qubo_files
 from tests.test_quadratize import complete
 
 

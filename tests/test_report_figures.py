@@ -18,22 +18,23 @@ import orjson
 import pytest
 
 import qcompile
-from qcompile import Loss, Pubo, load_machine, prepare, quadratize, read, svg
-from qcompile.artifacts import Dataset, frozen
-from qcompile.classifier import Classifier, decode, save_classifier
-from qcompile.cli import main
-from qcompile.embedded import to_embedded
-from qcompile.embedding_files import save_embedding
+from qcompile import Loss, Pubo, load_machine, prepare, quadratize, read
+from qcompile.cli.app import main
 from qcompile.errors import InputError
-from qcompile.files import save_loss, save_moments, save_pubo
-from qcompile.moments import moments_of
-from qcompile.plot import layout
-from qcompile.qubo_files import save_qubo
-from qcompile.report import Weights, report_of
-from qcompile.report_html import page
-from qcompile.run_files import Run, gather, with_data, with_test
-from qcompile.samples import samples_of, save_samples
-from qcompile.svg import Scale, number
+from qcompile.files.embedding import save_embedding
+from qcompile.files.qubo import save_qubo
+from qcompile.files.storage import save_loss, save_moments, save_pubo
+from qcompile.moments.accumulate import moments_of
+from qcompile.report import svg
+from qcompile.report.build import Weights, report_of
+from qcompile.report.page import page
+from qcompile.report.plot import layout
+from qcompile.report.run import Run, gather, with_data, with_test
+from qcompile.report.svg import Scale, number
+from qcompile.stages.artifacts import Dataset, frozen
+from qcompile.stages.classifier import Classifier, decode, save_classifier
+from qcompile.stages.embedded import to_embedded
+from qcompile.stages.samples import samples_of, save_samples
 
 DATA = "breast-cancer"
 NEAR = 0.15  # places are written with one digit
@@ -615,7 +616,7 @@ def test_of_many_weights_the_largest_are_shown() -> None:
 
 
 def _plain(features: int) -> Any:
-    from qcompile.artifacts import Preparation
+    from qcompile.stages.artifacts import Preparation
 
     return Preparation(features)
 
@@ -829,7 +830,7 @@ def test_a_place_that_cannot_be_written_is_said_first(
     def no_work(*names: object, **more: object) -> None:
         raise AssertionError("work was done")
 
-    monkeypatch.setattr("qcompile.run_files.gather", no_work)
+    monkeypatch.setattr("qcompile.report.run.gather", no_work)
     assert main(["report", str(folder), "-o", str(tmp_path / "no" / "x.html")]) == 2
     assert "no/x.html" in capsys.readouterr().err
 

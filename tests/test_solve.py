@@ -36,12 +36,12 @@ from qcompile import (
     save_samples,
     solve,
 )
-from qcompile.artifacts import frozen
-from qcompile.cli import main
-from qcompile.samples import Samples, merged, samples_of
-from qcompile.solve import enumerate_lowest
-from qcompile.unembed import unembed
-from qcompile.weight_space import weight_cubic
+from qcompile.cli.app import main
+from qcompile.embedding.unembed import unembed
+from qcompile.objective.weight_space import weight_cubic
+from qcompile.solvers.solve import enumerate_lowest
+from qcompile.stages.artifacts import frozen
+from qcompile.stages.samples import Samples, merged, samples_of
 from tests.judge import all_assignments
 
 
@@ -172,7 +172,7 @@ def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) 
     pubo = polynomial(14, 3)
     one = solve(pubo, reads=70, seed=3)
     for workers in (1, 3):
-        monkeypatch.setattr("qcompile.threads.cores", lambda workers=workers: workers)
+        monkeypatch.setattr("qcompile.runtime.threads.cores", lambda workers=workers: workers)
         other = solve(pubo, reads=70, seed=3)
         assert (other.bits == one.bits).all()
     assert len(solve(pubo, reads=2, seed=4)) > 0

@@ -37,10 +37,10 @@ from qcompile import (
     split,
     train,
 )
-from qcompile.cli import main
-from qcompile.files import save_svmlight
+from qcompile.cli.app import main
+from qcompile.files.storage import save_svmlight
 from qcompile.pipeline import LossOptions
-from qcompile.train import SolveOptions, _effort, cross_validate
+from qcompile.training.train import SolveOptions, _effort, cross_validate
 
 
 @pytest.fixture(scope="module")
@@ -455,7 +455,7 @@ def test_a_short_search_is_no_worse_than_rounding(data: Dataset, seed: int) -> N
 def test_ctrl_c_near_the_end_keeps_what_was_found(
     data: Dataset, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    module = sys.modules["qcompile.train"]  # the pass of this name hides it
+    module = sys.modules["qcompile.training.train"]  # the pass of this name hides it
     inner, calls = module._descend, []
 
     def interrupted(*given: Any) -> Any:

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 
 from qcompile import Pubo, compile, load_qubo, quadratize, save_qubo, verify
-from qcompile.artifacts import frozen
-from qcompile.cli import main
-from qcompile.data import prepare, read
-from qcompile.verify import fingerprint
+from qcompile.cli.app import main
+from qcompile.data.rows import prepare, read
+from qcompile.stages.artifacts import frozen
+from qcompile.verification.verify import fingerprint
 from tests.test_quadratize import complete, polynomials
 
 

@@ -24,14 +24,18 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-from qcompile import cli, compile, files, plot, qubo_files
-from qcompile.artifacts import Pubo
-from qcompile.classifier import decode, save_classifier
-from qcompile.embed import embed
-from qcompile.embedding_files import save_embedding, save_target
-from qcompile.machines import Machine
-from qcompile.samples import samples_of, save_samples
-from qcompile.svmlight import file_names
+from qcompile import compile
+from qcompile.cli import app as cli
+from qcompile.data.svmlight import file_names
+from qcompile.embedding.embed import embed
+from qcompile.files import qubo as qubo_files
+from qcompile.files import storage as files
+from qcompile.files.embedding import save_embedding, save_target
+from qcompile.report import plot
+from qcompile.stages.artifacts import Pubo
+from qcompile.stages.classifier import decode, save_classifier
+from qcompile.stages.machines import Machine
+from qcompile.stages.samples import samples_of, save_samples
 
 Write = Callable[[Path], object]
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile import Dataset, Encoding, discretize, fit_loss, from_arrays, moments_of
-from qcompile.weight_space import weight_cubic
+from qcompile.objective.weight_space import weight_cubic
 
 from . import common
 

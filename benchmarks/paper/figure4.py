@@ -23,8 +23,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from qcompile import Dataset
-from qcompile.classifier import wrong_answers
-from qcompile.threads import cores
+from qcompile.runtime.threads import cores
+from qcompile.stages.classifier import wrong_answers
 
 from . import common
 from .methods import METHODS, Effort, Method, Setting

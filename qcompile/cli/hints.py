@@ -1,0 +1,136 @@
+"""After an error about a file: which command makes such a file, or which one takes it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+from pathlib import Path
+
+from qcompile.errors import QcompileError
+
+__all__ = ["next_command"]
+
+# What the options are for that name files: the kinds of file that serve.
+_EXPECTED = {
+    "data": ("data",),
+    "validation": ("data",),
+    "qubo": ("qubo",),
+    "pubo": ("pubo",),
+    "problem": ("qubo", "pubo"),
+    "samples": ("samples",),
+    "model": ("model",),
+    "embedding": ("embedding",),
+    "reuse": ("embedding",),
+}
+# Positional or not, these are written rather than read by some commands.
+_WRITTEN = {"submit": ("samples",), "resume": ("samples",)}
+_MADE_BY = {
+    "data": "qcompile data --list",
+    "qubo": "qcompile compile DATA --emit qubo={}",
+    "pubo": "qcompile compile DATA --emit pubo={}",
+    "samples": "qcompile solve QUBO -o {}",
+    "model": "qcompile train DATA -o {}",
+    "embedding": "qcompile embed QUBO -o {}",
+}
+_TAKEN_BY = {
+    "data": "qcompile compile {} --emit qubo.json",
+    "moments": "Python (qcompile.load_moments); a QUBO is made by: qcompile compile DATA --emit "
+    "qubo.json",
+    "loss": "Python (qcompile.load_loss); a QUBO is made by: qcompile compile DATA --emit "
+    "qubo.json",
+    "qubo": "qcompile solve {} -o samples.json",
+    "pubo": "qcompile solve {} -o samples.json",
+    "ising": "qcompile quadratize {} -o qubo.json",
+    "target": "other programs; here the QUBO and its embedding serve: "
+    "qcompile solve QUBO --embedding EMBEDDING --solver neal",
+    "written": "other programs; here a .json file serves: qcompile compile DATA --emit qubo.json",
+    "samples": "qcompile decode {} --problem QUBO -o model.json",
+    "model": "qcompile predict {} DATA",
+    "embedding": "qcompile solve QUBO --embedding {} --solver neal",
+}
+_NAMES = {
+    "data": "svmlight data",
+    "moments": "moments",
+    "loss": "a loss",
+    "qubo": "a QUBO",
+    "pubo": "a polynomial",
+    "ising": "a problem of spins",
+    "target": "a problem on the qubits of a machine",
+    "written": "a QUBO in a form that is only written",
+    "samples": "samples",
+    "model": "a classifier",
+    "embedding": "an embedding",
+}
+_TYPES = {"BinaryQuadraticModel": "qubo", "SampleSet": "samples"} | {
+    f"qcompile.{kind}": kind for kind in ("moments", "loss", "pubo", "qubo", "model", "embedding")
+}
+# Forms of a QUBO that no command reads, and those that all do.
+_ONLY_WRITTEN, _READ = (".bqm", ".lp", ".qubo", ".coo"), (".json", ".npz")
+_SPINS = re.compile(rb'"(?:variable_type|vartype)"\s*:\s*"SPIN"')
+_TARGET = re.compile(rb'"info"\s*:\s*\{\s*"machine"')
+_SVMLIGHT = re.compile(rb"[-+0-9.eE]+([ \t]+[0-9]+:[-+0-9.eE]+)+[ \t]*(#.*)?")
+
+
+def next_command(error: QcompileError, options: argparse.Namespace, command: str) -> str:
+    """Give what to add to an error's line, or nothing where it is not about a file of ours."""
+    if command == "report" and str(error).startswith("job "):
+        return f"; there is no such file or folder either; make one: {_make('qubo', 'qubo.json')}"
+    for name, expected in _EXPECTED.items():
+        path = getattr(options, name, None)
+        if not isinstance(path, str) or name in _WRITTEN.get(command, ()):
+            continue
+        if path not in ("", "-") and str(error).startswith(path):
+            advice = _advice(path, expected)
+            if advice:
+                return advice
+    return ""
+
+
+def _advice(path: str, expected: tuple[str, ...]) -> str:
+    if not os.path.exists(path):  # noqa: PTH110  # unlike Path it takes names of any length
+        # errors about data say already where named sets are listed
+        return "" if expected == ("data",) else f"; make one: {_make(expected[0], path)}"
+    found = _kind(path)
+    if found is None or found in expected:
+        return ""
+    return f"; it holds {_NAMES[found]}, for: {_take(found, path, expected)}"
+
+
+def _make(kind: str, path: str) -> str:
+    """Give the command that makes such a file, under that name if it may have it."""
+    if kind in ("qubo", "pubo") and not path.endswith(_READ):
+        path = f"{kind}.json"
+    return _MADE_BY[kind].format(shlex.quote(path))
+
+
+def _take(kind: str, path: str, expected: tuple[str, ...]) -> str:
+    """Give the command that takes such a file: on the way to what was expected, if there is one."""
+    if kind == "pubo" and expected == ("qubo",):
+        kind = "ising"  # both become a QUBO by the same command
+    return _TAKEN_BY[kind].format(shlex.quote(path))
+
+
+def _kind(path: str) -> str | None:
+    """Tell what a file holds, if that is easy."""
+    from qcompile.files.storage import kind_of
+
+    try:
+        found = _TYPES.get(kind_of(path))
+    except QcompileError:
+        found = None
+    if found not in (None, "qubo"):
+        return found
+    if Path(path).suffix.lower() in _ONLY_WRITTEN:
+        return "written"
+    try:
+        with Path(path).open("rb") as stream:
+            text = stream.read(1 << 20)  # labels of variables may come first
+    except OSError:
+        return None
+    if found == "qubo" and _SPINS.search(text):
+        return "target" if _TARGET.search(text) else "ising"
+    if found is None and _SVMLIGHT.fullmatch(text.partition(b"\n")[0][:4096].strip()):
+        return "data"
+    return found

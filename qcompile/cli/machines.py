@@ -1,0 +1,303 @@
+"""Commands about machines: the catalogue, and putting a QUBO on one."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from qcompile.cli.common import FORMATS, NOT_PROVED, add_command, show, show_rows
+from qcompile.cli.quadratize import load_problem
+from qcompile.errors import InputError
+from qcompile.files import embedding as embedding_files
+from qcompile.files import storage as files
+from qcompile.runtime.progress import Bar, bar
+from qcompile.runtime.timing import passing
+from qcompile.stages.artifacts import Qubo
+from qcompile.stages.machines import Machine, catalogue, load_machine
+
+__all__ = ["add_commands", "add_machine_options", "chain_strength", "machine_of", "names_machine"]
+
+_METHODS = ("auto", "biclique", "clique", "minorminer")
+_PREFERENCES = ("qubits", "chain")
+
+
+def add_commands(commands: Any) -> None:
+    """Declare `machines` and `embed`."""
+    _add_machines_command(commands)
+    _add_embed_command(commands)
+
+
+def add_machine_options(command: argparse.ArgumentParser, *, default: str | None) -> None:
+    """Declare the options that say which machine is meant and what of it is dead."""
+    group = command.add_argument_group("machine")
+    group.add_argument(
+        "--machine",
+        metavar="NAME",
+        default=default,
+        help="a machine of `qcompile machines`, or a TOML file"
+        + (f" ({default})" if default else ""),
+    )
+    group.add_argument(
+        "--yield",
+        dest="yield_",
+        metavar="SHARE",
+        help="let only this share of the qubits work, drawn at random, or published: as many "
+        "qubits and couplers as the machine is said to have",
+    )
+    group.add_argument(
+        "--yield-seed", type=int, default=0, metavar="S", help="for --yield, what is dead (0)"
+    )
+    group.add_argument(
+        "--dead-qubits", type=_qubits, default=[], metavar="Q,...", help="qubits that do not work"
+    )
+    group.add_argument(
+        "--dead-couplers", type=_couplers, default=[], metavar="Q-Q,...", help="couplers likewise"
+    )
+
+
+def names_machine(options: argparse.Namespace) -> bool:
+    """Say whether the options name a machine or damage one."""
+    return any((options.machine, options.yield_, options.dead_qubits, options.dead_couplers))
+
+
+def machine_of(options: argparse.Namespace, known: Machine | None = None) -> Machine:
+    """Give the machine that the options describe: `known`, or the default, where none is named."""
+    machine = known if known is not None and options.machine is None else None
+    machine = machine or load_machine(options.machine)
+    if options.dead_qubits or options.dead_couplers:
+        machine = machine.without(options.dead_qubits, options.dead_couplers)
+    if options.yield_ is not None:
+        machine = machine.with_yield(_share(options.yield_), seed=options.yield_seed)
+    return machine
+
+
+def _qubits(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected qubits like 3,17,250") from None
+
+
+def _couplers(text: str) -> list[tuple[int, int]]:
+    try:
+        pairs = [part.split("-") for part in text.split(",")]
+        return [(int(a), int(b)) for a, b in pairs]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected couplers like 3-17,4-9") from None
+
+
+def _share(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _add_machines_command(commands: Any) -> None:
+    command = add_command(
+        commands,
+        "machines",
+        summary="list the annealers that are known, or show one",
+        example="""
+            qcompile machines advantage
+            qcompile machines --format markdown
+        """,
+        takes_data=False,
+    )
+    command.add_argument("machine", metavar="NAME", nargs="?", help="a name or a TOML file")
+    command.add_argument(
+        "--format", choices=FORMATS, default="text", help="text, markdown, csv or json"
+    )
+    command.set_defaults(run=_run_machines)
+
+
+def _run_machines(options: argparse.Namespace) -> None:
+    if options.machine is not None:
+        with bar("make graphs"), passing("make graphs"):
+            row = _describe(load_machine(options.machine))
+        if options.format == "text" and not options.json:  # not every machine has each range
+            row = {name: value for name, value in row.items() if value is not None}
+        show_rows([row], options)
+        return
+    names = ("name", "topology", "shape", "qubits", "couplers", "working_qubits", "title")
+    with bar("make graphs"), passing("make graphs"):
+        rows = [_describe(machine) for machine in catalogue().values()]
+    show_rows([{name: row[name] for name in names} for row in rows], options)
+
+
+def _describe(machine: Machine) -> dict[str, Any]:
+    from qcompile.embedding.capacity import largest_bits
+    from qcompile.embedding.preflight import most_bits
+
+    return {
+        "name": machine.name,
+        "title": machine.title,
+        "topology": machine.topology,
+        "shape": "x".join(map(str, machine.shape)),
+        "qubits": len(machine.nodes),
+        "couplers": len(machine.edges),
+        "working_qubits": machine.qubits,
+        "working_couplers": machine.couplers,
+        "h_range": machine.h_range,
+        "j_range": machine.j_range,
+        "extended_j_range": machine.extended_j_range,
+        "per_qubit_coupling_range": machine.per_qubit_coupling_range,
+        "per_group_coupling_range": machine.per_group_coupling_range,
+        "annealing_time_range_us": machine.annealing_time_range,
+        "precision_h_and_j": machine.precision,
+        "complete_cubic_bits_likely_to_fit": largest_bits(machine),
+        "complete_cubic_bits_at_most_by_any_method": most_bits(machine),
+        "graph_id": machine.graph_id,
+        "source": machine.source,
+        "date": machine.date,
+    }
+
+
+def _add_embed_command(commands: Any) -> None:
+    command = add_command(
+        commands,
+        "embed",
+        summary="put a QUBO on the qubits of a machine",
+        example="""
+            qcompile embed qubo.json --machine advantage -o embedding.json
+            qcompile embed qubo.json --machine pegasus4 --chain-strength sweep --reads 20
+            qcompile embed qubo.json --machine chimera4 --preflight
+        """,
+        takes_data=False,
+    )
+    command.add_argument(
+        "qubo", metavar="QUBO", help="a qubo file, or any pubo file, which is quadratized first"
+    )
+    command.add_argument("-o", "--output", metavar="FILE", help="write the embedding as JSON")
+    command.add_argument(
+        "--target", metavar="FILE", help="write the problem on the qubits (dimod .json or .bqm)"
+    )
+    command.add_argument("--plot", metavar="FILE", help="draw the chains (.png .svg .pdf)")
+    command.add_argument(
+        "--reuse", metavar="FILE", help="check and use this embedding instead of searching"
+    )
+    command.add_argument(
+        "--preflight",
+        action="store_true",
+        help="only say whether it can fit, and what would; exit 1 if it cannot",
+    )
+    search = command.add_argument_group("search")
+    search.add_argument("--method", choices=_METHODS, default="auto", help="how to search (auto)")
+    search.add_argument(
+        "--prefer", choices=_PREFERENCES, default="qubits", help="few qubits or short chains"
+    )
+    search.add_argument("--tries", type=int, default=4, metavar="N", help="searches (4)")
+    search.add_argument(
+        "--time-limit", type=float, default=60.0, metavar="S", help="seconds to search (60)"
+    )
+    search.add_argument(
+        "--effort", type=float, default=1.0, metavar="X", help="how long to improve (1)"
+    )
+    search.add_argument("--seed", type=int, default=0, help="for whatever is random (0)")
+    chains = command.add_argument_group("chains")
+    chains.add_argument(
+        "--chain-strength",
+        default="torque",
+        metavar="S",
+        help="torque (uniform torque compensation), scaled, a number, or sweep: try several on a "
+        "simulated annealer",
+    )
+    chains.add_argument(
+        "--reads", type=int, default=50, metavar="N", help="samples a strength for sweep (50)"
+    )
+    add_machine_options(command, default=None)
+    command.set_defaults(run=_run_embed)
+
+
+def _run_embed(options: argparse.Namespace) -> int:
+    from qcompile.embedding.chain_strength import sweep
+    from qcompile.embedding.embed import embed
+    from qcompile.embedding.preflight import preflight
+    from qcompile.embedding.quality import quality
+    from qcompile.reduction.quadratize import quadratize
+    from qcompile.report import plot
+
+    written = [path for path in (options.output, options.target, options.plot) if path]
+    files.check_outputs(written, inputs=(options.qubo, options.reuse, options.machine))
+    if options.preflight and written:
+        raise InputError(
+            "--preflight only counts: there is nothing to write, leave out -o and such"
+        )
+    if options.plot:
+        plot.check_ending(options.plot)
+    if options.target:
+        embedding_files.check_target_ending(options.target)
+    strength = chain_strength(options.chain_strength)
+    with passing("read"):
+        problem = load_problem(options.qubo)
+        qubo = problem if isinstance(problem, Qubo) else quadratize(problem)
+    reused = None if options.reuse is None else embedding_files.load_embedding(options.reuse)
+    machine = machine_of(options, None if reused is None else reused.machine)
+    with bar("preflight"), passing("preflight"):
+        report = preflight(qubo, machine, clique=options.preflight)
+    if options.preflight:
+        show({"machine": machine.name, **report.to_dict()}, options)
+        return NOT_PROVED if report.impossible else 0
+    with bar("embed") as progress, passing("embed"):
+        embedded = embed(
+            qubo,
+            machine,
+            method=options.method,
+            prefer=options.prefer,
+            seed=options.seed,
+            tries=options.tries,
+            time_limit=options.time_limit,
+            effort=options.effort,
+            chain_strength="torque" if strength == "sweep" else strength,
+            embedding=reused,
+            progress=_counting(progress),
+        )
+    table: list[dict[str, Any]] = []
+    if strength == "sweep":
+        with bar("sweep"), passing("sweep chain strengths"):
+            embedded, table = sweep(embedded, reads=options.reads, seed=options.seed)
+    with bar("write"), passing("write"), files.all_or_nothing():
+        if options.output:
+            embedding_files.save_embedding(embedded.embedding, options.output)
+        if options.target:
+            embedding_files.save_target(embedded, options.target)
+        if options.plot:
+            plot.plot_embedding(embedded.embedding, options.plot)
+    figures = {**quality(embedded), "qubits_at_least": report.least}
+    if options.json:
+        show(figures | ({"sweep": table} if table else {}), options, written=written)
+    else:
+        show(_in_words(figures, table), options, written=written)
+    return 0
+
+
+def _in_words(figures: dict[str, Any], table: list[dict[str, Any]]) -> dict[str, Any]:
+    """Give the figures of an embedding, and of a sweep of chain strengths, for people."""
+    figures["chain_lengths"] = ", ".join(f"{n}: {c}" for n, c in figures["chain_lengths"].items())
+    for row in table:
+        name = f"sweep at strength {row['chain_strength']:.4g}"
+        figures[name] = (
+            f"mean energy {row['mean_energy']:.6g}, lowest {row['lowest_energy']:.6g}, "
+            f"chains broken {row['chain_break_fraction']:.1%}"
+        )
+    return {name: value for name, value in figures.items() if value is not None}
+
+
+def chain_strength(text: str) -> float | str:
+    """Read a chain strength: a word or a number."""
+    if text in ("torque", "scaled", "sweep"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(
+            f"--chain-strength {text!r}; expected torque, scaled, sweep or a number above 0"
+        ) from None
+
+
+def _counting(progress: Bar | None) -> Callable[[str, int, int], None] | None:
+    """Let the bar count tries and say the best so far."""
+    if progress is None:
+        return None
+    return lambda news, done, total: progress(done, total, news)

@@ -1,0 +1,415 @@
+"""A QUBO to disk and back: dimod's JSON with all that is needed to decode an answer, and others.
+
+By ending: .json (dimod's serialization, streamed), .npz, .bqm (`dimod ... to_file`), and the plain
+formats .lp, .qubo (qbsolv) and .coo, which other solvers read. A format that cannot hold everything
+refuses and says why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from qcompile._version import __version__
+from qcompile.errors import FormatError, InputError
+from qcompile.files.storage import (
+    FORMAT_VERSION,
+    as_record,
+    check_depth,
+    check_exists,
+    check_finite,
+    check_widths,
+    encoding_from_dict,
+    encoding_to_dict,
+    explained,
+    finite,
+    is_zip,
+    json_items,
+    loss_from_dict,
+    loss_to_dict,
+    numbers,
+    preparation_from_dict,
+    preparation_to_dict,
+    read_json,
+    read_npz,
+    whole,
+    write_atomically,
+    write_npz,
+)
+from qcompile.stages.artifacts import Ancillas, Floats, Pubo, Qubo, Seal, frozen
+from qcompile.verification.verify import Fingerprint, fingerprint, row_marks
+
+__all__ = ["ENDINGS", "load_qubo", "save_qubo"]
+
+ENDINGS = (".json", ".npz", ".bqm", ".lp", ".qubo", ".coo")
+_LINES = 1 << 14
+# tables that are marked as arrays, the marks themselves, and what only .npz files say
+_NOT_MARKED = {"marks", "ancillas", "terms", "strength_on", "strength_off", "type", "offset"}
+
+
+def save_qubo(
+    qubo: Qubo, path: str | Path, *, pubo: Pubo | None = None, drop_offset: bool = False
+) -> None:
+    """Write a QUBO in the format that the ending names.
+
+    With `pubo`, the polynomial that was reduced, .json and .npz files carry its fingerprint, so
+    that `qcompile verify` can tell whether any coefficient was changed. `drop_offset` lets formats
+    without a place for the offset leave it out.
+    """
+    ending = ".json" if str(path) == "-" else Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise InputError(f"{path}: expected a QUBO file ending in {', '.join(ENDINGS)}")
+    if ending in (".qubo", ".coo") and qubo.offset and not drop_offset:
+        raise InputError(
+            f"{path}: {ending} files have no place for the offset {qubo.offset:g}, which energies "
+            "need: use .json, .bqm or .lp, or leave it out with --drop-offset"
+        )
+    if ending == ".npz":
+        _write_binary(qubo, path, _metadata(qubo, pubo))
+        return
+    with write_atomically(path) as stream:
+        if ending == ".bqm":
+            with qubo.to_bqm().to_file() as packed:
+                stream.writelines(iter(lambda: packed.read(1 << 20), b""))
+        elif ending == ".json":
+            _write_json(stream, qubo, _metadata(qubo, pubo))
+        else:
+            stream.writelines(_TEXTS[ending](qubo))
+
+
+def _metadata(qubo: Qubo, pubo: Pubo | None) -> dict[str, Any]:
+    """Give what dimod knows nothing of: enough to decode an answer found elsewhere."""
+    encoding, loss, preparation = qubo.encoding, qubo.loss, qubo.preparation
+    known: dict[str, Any] = {
+        "version": FORMAT_VERSION,
+        "qcompile": __version__,
+        "variables": qubo.logical,
+        "features": None if encoding is None else encoding.features,
+        "bits": None if encoding is None else encoding.bits,
+        "zeta": None if encoding is None else encoding.zeta,
+        "bounds": None if encoding is None else encoding_to_dict(encoding)["bounds"],
+        "l0": qubo.l0,
+        **_in_plain_sight(qubo),
+        "loss_record": None if loss is None else loss_to_dict(loss),
+        "preparation": preparation_to_dict(preparation),
+        "source": dict(qubo.source),
+        "cover": qubo.method,
+        "optimal": qubo.optimal,
+        "bound": qubo.bound,
+        "strength": qubo.strength,
+        "error": qubo.error,
+        "dropped": qubo.dropped,
+        "truncated": None if qubo.truncated is None else _terms_to_list(qubo.truncated),
+        "fingerprint": None,
+    }
+    if pubo is not None:
+        mark = fingerprint(_kept(qubo, pubo))
+        known["fingerprint"] = {"value": mark.value, "gradient": mark.gradient.tolist()}
+    known["marks"] = {"rows": row_marks(qubo), "record": _record_mark(known, qubo)}
+    return known
+
+
+def _in_plain_sight(qubo: Qubo) -> dict[str, Any]:
+    """Give copies, for whoever decodes by hand, of what the full records say."""
+    loss, preparation = qubo.loss, qubo.preparation
+    return {
+        "prior_std": None if loss is None else loss.prior_std,
+        "order": None if loss is None else loss.order,
+        "loss": None if loss is None else list(loss.coefficients),
+        "l2": None if loss is None else loss.l2,
+        "labels": None
+        if preparation is None
+        else {"positive": preparation.positive, "negative": preparation.negative},
+    }
+
+
+def _record_mark(known: Mapping[str, Any], qubo: Qubo) -> str:
+    """Give a digest of everything but the coefficients."""
+    plain = {key: value for key, value in known.items() if key not in _NOT_MARKED}
+    check_depth(plain)
+    digest = hashlib.sha256(orjson.dumps(plain, option=orjson.OPT_SORT_KEYS))
+    table = qubo.ancillas
+    for array in (np.float64(qubo.offset), table.factors, table.terms, table.on, table.off):
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _kept(qubo: Qubo, pubo: Pubo) -> Pubo:
+    """Give the polynomial that the ancillas carry: without what a budget left out."""
+    from qcompile.reduction.truncate import difference
+
+    return pubo if qubo.truncated is None else difference(pubo, qubo.truncated)
+
+
+def _terms_to_list(pubo: Pubo) -> list[Any]:
+    return [[list(term), value] for term, value in pubo.to_dict().items()]
+
+
+def _write_json(stream: IO[bytes], qubo: Qubo, known: Mapping[str, Any]) -> None:
+    head = {
+        "type": "BinaryQuadraticModel",
+        "version": {"bqm_schema": "3.0.0"},
+        "use_bytes": False,
+        "index_type": "int32",
+        "bias_type": "float64",
+        "num_variables": qubo.variables,
+        "num_interactions": len(qubo.first),
+        "variable_type": "BINARY",
+        "offset": qubo.offset,
+    }
+    stream.write(orjson.dumps(head)[:-1] + b',\n"info":{"qcompile":')
+    stream.write(orjson.dumps(known)[:-1] + b',\n"ancillas":[')
+    stream.writelines(_ancilla_items(qubo))
+    tables: dict[str, NDArray[Any]] = {
+        "terms": qubo.ancillas.terms,
+        "strength_on": qubo.ancillas.on,
+        "strength_off": qubo.ancillas.off,
+    }
+    for name, table in tables.items():
+        _write_list(stream, b"],\n", name, table)
+    arrays: dict[str, NDArray[Any]] = {
+        "variable_labels": np.arange(qubo.variables, dtype=np.int32),
+        "linear_biases": qubo.linear,
+        "quadratic_biases": qubo.quadratic,
+        "quadratic_head": qubo.second,
+        "quadratic_tail": qubo.first,
+    }
+    stream.write(b"]}}")
+    for i, (name, array) in enumerate(arrays.items()):
+        _write_list(stream, b"],\n" if i else b",\n", name, array)
+    stream.write(b"]}\n")
+
+
+def _write_list(stream: IO[bytes], before: bytes, name: str, array: NDArray[Any]) -> None:
+    stream.write(before + b'"' + name.encode() + b'":[')
+    stream.writelines(json_items(array))
+
+
+def _ancilla_items(qubo: Qubo) -> Iterator[bytes]:
+    """Give [[index, [factor, factor]], ...] without its outer brackets, in pieces."""
+    factors = qubo.ancillas.factors.tolist()
+    for start in range(0, len(factors), _LINES):
+        rows = enumerate(factors[start : start + _LINES], qubo.logical + start)
+        text = orjson.dumps([[index, pair] for index, pair in rows])
+        yield (b"," if start else b"") + text[1:-1]
+
+
+def _write_binary(qubo: Qubo, path: str | Path, known: Mapping[str, Any]) -> None:
+    header = {"type": "qcompile.qubo", "offset": qubo.offset, **known}
+    write_npz(
+        path,
+        header,
+        {
+            "linear": qubo.linear,
+            "first": qubo.first,
+            "second": qubo.second,
+            "quadratic": qubo.quadratic,
+            "factors": qubo.ancillas.factors,
+            "terms": qubo.ancillas.terms,
+            "strength_on": qubo.ancillas.on,
+            "strength_off": qubo.ancillas.off,
+        },
+    )
+
+
+def load_qubo(path: str | Path) -> tuple[Qubo, Fingerprint | None]:
+    """Read a .json or .npz file; gives the QUBO and the fingerprint of its polynomial, if any."""
+    check_exists(path)
+    if Path(path).suffix.lower() not in (".json", ".npz"):
+        raise InputError(f"{path}: expected a QUBO as .json or .npz, which tell about its ancillas")
+    with explained(path):
+        if is_zip(path):
+            header, arrays = read_npz(path, "qubo")
+            known, offset = header, finite(header["offset"])
+            factors: Any = arrays["factors"]
+            tables = [arrays[name] for name in ("terms", "strength_on", "strength_off")]
+            linear, quadratic = arrays["linear"], arrays["quadratic"]
+            first, second = whole(arrays["first"]), whole(arrays["second"])
+        else:
+            content = read_json(path)
+            known = _qcompile_info(content)
+            offset = finite(content["offset"])
+            _check_ancilla_numbers(known)
+            factors = [pair for _, pair in known["ancillas"]]
+            tables = [known[name] for name in ("terms", "strength_on", "strength_off")]
+            linear = numbers(content["linear_biases"])
+            quadratic = numbers(content["quadratic_biases"])
+            head, tail = (whole(content[n]) for n in ("quadratic_head", "quadratic_tail"))
+            if (len(linear), len(quadratic)) != (
+                content["num_variables"],
+                content["num_interactions"],
+            ):
+                raise FormatError("the numbers of variables or pairs are not what is said")
+            first, second = np.minimum(head, tail), np.maximum(head, tail)
+        qubo = _assemble(known, offset, linear, first, second, quadratic, factors, tables)
+        qubo = replace(qubo, seal=_seal(known, qubo))
+        mark = known["fingerprint"]
+        if mark is None:
+            return qubo, None
+        gradient = frozen(mark["gradient"])
+        check_finite(gradient)
+        return qubo, Fingerprint(finite(mark["value"]), gradient)
+
+
+def _seal(known: Mapping[str, Any], qubo: Qubo) -> Seal:
+    """Compare the record with its mark; the copies in plain sight must say what it says."""
+    marks = known["marks"]
+    rows = tuple(str(mark) for mark in marks["rows"])
+    agree = all(known[name] == value for name, value in _in_plain_sight(qubo).items())
+    return Seal(rows, agree and marks["record"] == _record_mark(known, qubo))
+
+
+def _qcompile_info(content: Any) -> dict[str, Any]:
+    if not isinstance(content, dict) or content.get("type") != "BinaryQuadraticModel":
+        raise FormatError("not a dimod BinaryQuadraticModel")
+    if content.get("variable_type") != "BINARY" or content.get("use_bytes"):
+        raise FormatError("expected a BINARY model with plain numbers")
+    info = content.get("info")
+    known = info.get("qcompile") if isinstance(info, dict) else None
+    if not isinstance(known, dict):
+        raise FormatError("has no info about its ancillas: it was not written by qcompile")
+    if known.get("version") != FORMAT_VERSION:
+        raise FormatError(
+            f"format version {known.get('version')!r}; this qcompile reads {FORMAT_VERSION}"
+        )
+    if content["variable_labels"] != list(range(len(content["linear_biases"]))):
+        raise FormatError("expected the variables 0, 1, 2, ... in order")
+    return known
+
+
+def _check_ancilla_numbers(known: Mapping[str, Any]) -> None:
+    numbers = [number for number, _ in known["ancillas"]]
+    if numbers != list(range(known["variables"], known["variables"] + len(numbers))):
+        raise FormatError("expected the ancillas numbered after the bits, in order")
+
+
+def _assemble(
+    known: Mapping[str, Any],
+    offset: float,
+    linear: Any,
+    first: NDArray[Any],
+    second: NDArray[Any],
+    quadratic: Any,
+    factors: Any,
+    tables: list[Any],
+) -> Qubo:
+    """Put a QUBO together, checking what everything else relies on."""
+    uses, *strengths = map(numbers, tables)
+    values: list[Floats] = [frozen(numbers(v)) for v in (linear, quadratic, *strengths)]
+    for array in values:
+        check_finite(array)
+    logical, size = int(known["variables"]), len(values[0])
+    pairs = whole(factors, dimensions=2).reshape(-1, 2)
+    if not 0 <= logical <= size or len(pairs) != size - logical:
+        raise FormatError(f"{size} variables, {logical} bits, {len(pairs)} ancillas do not fit")
+    own = np.arange(logical, size)
+    if len(pairs) and not (pairs.min() >= 0 and (pairs < own[:, None]).all()):
+        raise FormatError("an ancilla has a factor that does not come before it")
+    if any(len(table) != len(pairs) for table in (uses, *strengths)):
+        raise FormatError("the table of ancillas is incomplete")
+    if not len(first) == len(second) == len(values[1]):
+        raise FormatError("lists of pairs of different lengths")
+    if len(first) and not (first.min() >= 0 and (first < second).all() and second.max() < size):
+        raise FormatError("a pair is not made of two of the variables")
+    keys = second.astype(np.int64) << 32 | first.astype(np.int64)
+    if np.any(np.diff(keys) <= 0):
+        order = np.argsort(keys)
+        if np.any(np.diff(keys[order]) == 0):
+            raise FormatError("a pair is there twice")
+        first, second, values[1] = first[order], second[order], frozen(values[1][order])
+    encoding = None
+    if known["features"] is not None:
+        encoding = encoding_from_dict(known, logical)
+        if encoding.variables > logical:
+            raise FormatError(f"{encoding.variables} bits of weights in {logical} variables")
+        check_widths(encoding, preparation_from_dict(known["preparation"]))
+    record, truncated = known["loss_record"], known["truncated"]
+    return Qubo(
+        logical=logical,
+        offset=offset,
+        linear=values[0],
+        first=frozen(first, np.int32),
+        second=frozen(second, np.int32),
+        quadratic=values[1],
+        ancillas=Ancillas(frozen(pairs, np.int32), frozen(uses, np.int64), values[2], values[3]),
+        method=str(known["cover"]),
+        strength=finite(known["strength"]),
+        optimal=known["optimal"],
+        bound=known["bound"],
+        error=finite(known["error"]),
+        dropped=finite(known["dropped"]),
+        truncated=None
+        if truncated is None
+        else Pubo.from_dict({tuple(t): float(v) for t, v in truncated}, variables=logical),
+        encoding=encoding,
+        loss=None if record is None else loss_from_dict(record),
+        l0=finite(known["l0"]),
+        preparation=preparation_from_dict(known["preparation"]),
+        source=as_record(known["source"]),
+    )
+
+
+def _coo_lines(qubo: Qubo) -> Iterator[bytes]:
+    """Row, column, value; diagonal entries are the linear terms."""
+    yield b"# vartype=BINARY\n"
+    yield from _entries(qubo)
+
+
+def _qbsolv_lines(qubo: Qubo) -> Iterator[bytes]:
+    """The qbsolv format: diagonal first, then pairs with the smaller variable first."""
+    yield f"p qubo 0 {qubo.variables} {qubo.variables} {len(qubo.first)}\n".encode()
+    yield from _entries(qubo)
+
+
+def _entries(qubo: Qubo) -> Iterator[bytes]:
+    everything = np.arange(qubo.variables)  # also zeros: no variable gets lost
+    for rows, columns, values in (
+        (everything, everything, qubo.linear),
+        (qubo.first, qubo.second, qubo.quadratic),
+    ):
+        for start in range(0, len(rows), _LINES):
+            part = slice(start, start + _LINES)
+            triples = zip(
+                rows[part].tolist(), columns[part].tolist(), values[part].tolist(), strict=True
+            )
+            yield "".join(f"{i} {j} {v!r}\n" for i, j, v in triples).encode()
+
+
+def _lp_lines(qubo: Qubo) -> Iterator[bytes]:
+    """CPLEX LP text; a variable fixed at 1 carries the offset, the [ ] part is halved."""
+    yield b"Minimize\n obj:"
+    yield f" {qubo.offset:+.17g} one\n".encode()
+    for start in range(0, qubo.variables, _LINES):
+        values = qubo.linear[start : start + _LINES].tolist()
+        yield "".join(f" {v:+.17g} x{i}\n" for i, v in enumerate(values, start)).encode()
+    if len(qubo.first):
+        yield b" + [\n"
+        for start in range(0, len(qubo.first), _LINES):
+            part = slice(start, start + _LINES)
+            triples = zip(
+                qubo.first[part].tolist(),
+                qubo.second[part].tolist(),
+                (2 * qubo.quadratic[part]).tolist(),
+                strict=True,
+            )
+            yield "".join(f" {v:+.17g} x{i} * x{j}\n" for i, j, v in triples).encode()
+        yield b" ] / 2\n"
+    yield b"Subject To\n fixed: one = 1\nBinary\n one\n"
+    for start in range(0, qubo.variables, _LINES):
+        stop = min(start + _LINES, qubo.variables)
+        yield "".join(f" x{i}\n" for i in range(start, stop)).encode()
+    yield b"End\n"
+
+
+_TEXTS: dict[str, Callable[[Qubo], Iterator[bytes]]] = {
+    ".coo": _coo_lines,
+    ".qubo": _qbsolv_lines,
+    ".lp": _lp_lines,
+}

@@ -1,0 +1,181 @@
+"""Fetch the answers of a job as they come, check them, and decode them into a classifier."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from qcompile.errors import FormatError, LeapError
+from qcompile.files import storage as files
+from qcompile.leap.jobs import ANSWERED, CANCELLED, FAILED, WAITING, Job, Part
+from qcompile.leap.plan import nonlinear
+from qcompile.runtime.progress import Bar
+from qcompile.stages.artifacts import Qubo
+from qcompile.stages.classifier import Classifier, decode, save_classifier
+from qcompile.stages.embedded import to_embedded
+from qcompile.stages.samples import Samples, merged, save_samples
+
+if TYPE_CHECKING:
+    from qcompile.leap.client import Leap
+
+__all__ = ["collect", "decode_job"]
+
+_log = logging.getLogger("qcompile")
+
+_RUNNING = ("PENDING", "IN_PROGRESS")
+
+
+def collect(job: Job, line: Leap, timeout: float, progress: Bar | None) -> None:
+    """Wait until every part is over; answers are written as they come."""
+    began = time.monotonic()
+    while True:
+        waiting = {
+            str(state.id): part
+            for part, state in zip(job.parts, job.states, strict=True)
+            if state.stage == WAITING
+        }
+        if not waiting:
+            return
+        left = max(1.0, timeout - (time.monotonic() - began))
+        found = line.statuses(list(waiting), left)
+        for name, part in waiting.items():
+            # a problem that is left out of the reply is asked for by itself
+            if found.get(name) not in _RUNNING:
+                _take(job, part, name, line)
+        waited = time.monotonic() - began
+        news = ", ".join(sorted(set(found.values()))).lower() or "no word from the server"
+        if progress is not None:
+            done = len(job.parts) - len(waiting)
+            progress(done, len(job.parts), f"{job.solver['name']}: {news}, {waited:.0f} s")
+        if waited > timeout and any(state.stage == WAITING for state in job.states):
+            raise LeapError(f"no answer after {waited:.0f} s ({news})")
+
+
+def _take(job: Job, part: Part, name: str, line: Leap) -> None:
+    """Fetch what became of a part and write it down."""
+    trouble = ""
+    for _ in range(line.patience.answers):
+        content = line.answer(name)
+        status = content.get("status")
+        if status in _RUNNING:
+            return
+        if status == "CANCELLED":
+            job.record(part, stage=CANCELLED, message="cancelled on the server")
+            return
+        if status != "COMPLETED":
+            reason = str(content.get("error_message") or "the solver gives no reason")
+            job.record(part, stage=FAILED, message=reason)
+            return
+        try:
+            _keep_answer(job, part, content, line)
+            _read_answer(job, part)
+        except FormatError as error:
+            trouble = str(error)
+            _log.warning("warning: a damaged answer: %s; fetching it again", trouble)
+            _set_aside(job, part)
+            time.sleep(line.patience.first)
+            continue
+        job.record(part, stage=ANSWERED)
+        return
+    raise LeapError(f"the answer cannot be trusted: {trouble} (it is kept in the job's folder)")
+
+
+def _keep_answer(job: Job, part: Part, content: Mapping[str, Any], line: Leap) -> None:
+    answer = content.get("answer")
+    if not isinstance(answer, dict):
+        raise FormatError("an answer without content")
+    if answer.get("format") == "binary-ref":
+        states = line.download(answer)
+        with files.write_atomically(job.answer_path(part, ".bin")) as stream:
+            stream.write(states)
+    with files.write_atomically(job.answer_path(part)) as stream:
+        stream.write(orjson.dumps({**files.header_of("job-answer"), **answer}) + b"\n")
+
+
+def _set_aside(job: Job, part: Part) -> None:
+    """Keep a damaged answer, it may have cost money, but not where it would be taken for good."""
+    for ending in (".json", ".bin"):
+        path = job.answer_path(part, ending)
+        if path.exists():
+            path.replace(path.with_suffix(f"{ending}.damaged"))
+
+
+def _read_answer(job: Job, part: Part) -> Samples:
+    from qcompile.leap import answers
+
+    path = job.answer_path(part)
+    with files.explained(path):
+        answer = files.read_json(path)
+        files.check_header(answer, "job-answer")
+        problem = job.problem()
+        if job.solver_type == "nl":
+            states = job.answer_path(part, ".bin").read_bytes()
+            return answers.read_nonlinear_answer(answer, states, nonlinear(problem), problem)
+        assert isinstance(problem, Qubo)
+        if job.solver_type == "hybrid":
+            return answers.read_bqm_answer(answer, problem)
+        assert job.chain_strength is not None and part.reads is not None
+        embedded = to_embedded(problem, job.embedding(part), job.chain_strength)
+        return answers.read_qpu_answer(
+            answer,
+            embedded,
+            part.reads,
+            repair=job.repair,
+            complete="max_answers" not in part.parameters,
+        )
+
+
+def decode_job(job: Job) -> tuple[Samples, Classifier | None]:
+    """Turn the answers into samples and a classifier, in the job's folder."""
+    answered = [part for part in job.parts if job.state(part).stage == ANSWERED]
+    lost = [(part, job.state(part)) for part in job.parts if part not in answered]
+    if not answered:
+        reasons = "; ".join(dict.fromkeys(f"{state.stage}: {state.message}" for _, state in lost))
+        raise LeapError(f"nothing came of it ({reasons})")
+    for part, state in lost:
+        _log.warning("warning: part %d %s: %s", part.number, state.stage, state.message)
+    parts = [_read_answer(job, part) for part in answered]
+    if not sum(map(len, parts)):
+        raise LeapError("every sample had a broken chain, and broken ones are discarded")
+    found = merged(parts, _info(job, answered, parts))
+    found = found.lowest(len(found))
+    problem = job.problem()
+    classifier = None
+    with files.all_or_nothing():
+        if problem.encoding is not None and problem.preparation is not None:
+            classifier = decode(problem, found)
+            save_classifier(classifier, job.folder / "model.json")
+        save_samples(found, job.folder / "samples.json")
+    return found, classifier
+
+
+def _info(job: Job, answered: list[Part], parts: list[Samples]) -> dict[str, Any]:
+    timings = [dict(part.info.get("timing", {})) for part in parts]
+    names = sorted(set().union(*timings))
+    spaces = {str(part.info["space"]) for part in parts if "space" in part.info}
+    return {
+        "solver": str(job.solver["name"]),
+        "job": job.id,
+        "problem_ids": [job.state(part).id for part in answered],
+        "timing": {name: sum(timing.get(name, 0) for timing in timings) for name in names},
+        **({"space": spaces.pop()} if len(spaces) == 1 else {}),
+        **_reads(job, answered, parts),
+    }
+
+
+def _reads(job: Job, answered: list[Part], parts: list[Samples]) -> dict[str, Any]:
+    """Say how many reads were made, and what became of those with broken chains."""
+    told: dict[str, Any] = {}
+    counts = [part.reads for part in answered if part.reads is not None]
+    if len(counts) == len(answered):
+        told["reads"] = sum(counts)
+    if all("repair" in part.info for part in parts):
+        told["repair"] = job.repair
+        told["discarded"] = sum(int(part.info["discarded"]) for part in parts)
+        chains = {str(part.info["chains"]) for part in parts}
+        told |= {"chains": chains.pop()} if len(chains) == 1 else {}
+    return told

@@ -1,0 +1,216 @@
+"""What a submission will cost, said before it is paid: qubits, reads, seconds of a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from qcompile.errors import InputError
+from qcompile.leap.jobs import MOST_PARTS
+from qcompile.leap.nonlinear import NonlinearProblem
+from qcompile.stages.artifacts import Qubo
+from qcompile.stages.embedded import Embedded
+
+__all__ = ["Cost", "hybrid_cost", "nonlinear_cost", "qpu_cost"]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What will be asked of a solver, and what that is likely to cost.
+
+    `reads` has one number a problem: more than one where the solver takes only so many at a time.
+    `seconds` is the time that is billed, as far as it can be known before (None: the solver does
+    not tell): QPU access time, or the time limit of a hybrid solver. `limit` is the longest time
+    of one problem that the solver allows.
+    """
+
+    solver: str
+    solver_type: str
+    variables: int
+    qubits: int | None
+    longest_chain: int | None
+    reads: tuple[int, ...]
+    seconds: float | None
+    limit: float | None
+    load: float | None
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain values."""
+        return {
+            "solver": self.solver,
+            "solver_type": self.solver_type,
+            "variables": self.variables,
+            "qubits": self.qubits,
+            "longest_chain": self.longest_chain,
+            "reads": sum(self.reads) if self.reads else None,
+            "problems": max(1, len(self.reads)),
+            "seconds_billed": self.seconds,
+            "seconds_allowed_per_problem": self.limit,
+            "load": self.load,
+            "notes": list(self.notes),
+        }
+
+
+def qpu_cost(solver: Any, embedded: Embedded, reads: int, parameters: Mapping[str, Any]) -> Cost:
+    """Split the reads as the solver's limits want it, and estimate the QPU access time."""
+    if reads < 1:
+        raise InputError(f"{reads} reads; expected at least 1")
+    qubits = len(embedded.qubits)
+    limit = _run_limit(solver)
+    notes: list[str] = []
+    _check_time(solver, parameters)
+    single = _access_time(solver, qubits, 1, parameters)
+    if single is None:
+        reason = _why_unknown(solver, qubits, parameters)
+        notes.append(f"how long a read takes is not known: {reason}")
+    elif limit is not None and single > limit:
+        raise InputError(
+            f"one read takes {single:.4g} s and {solver.name} allows {limit:.4g} s a problem; use "
+            "a shorter --annealing-time"
+        )
+    most = _most_reads(solver, qubits, parameters, limit)
+    if reads > MOST_PARTS * most:
+        raise InputError(
+            f"{reads} reads; {solver.name} takes {most} at a time, and a job has up to "
+            f"{MOST_PARTS} problems: use at most --num-reads {MOST_PARTS * most}"
+        )
+    parts = _split(reads, most)
+    if len(parts) > 1:
+        notes.append(f"{solver.name} takes up to {most} reads at a time: {len(parts)} problems")
+    times = [_access_time(solver, qubits, count, parameters) for count in parts]
+    known = [t for t in times if t is not None]
+    return Cost(
+        solver=solver.name,
+        solver_type="qpu",
+        variables=embedded.qubo.variables,
+        qubits=qubits,
+        longest_chain=embedded.embedding.longest,
+        reads=parts,
+        seconds=sum(known) if len(known) == len(parts) else None,
+        limit=limit,
+        load=_load(solver),
+        notes=tuple(notes),
+    )
+
+
+def _check_time(solver: Any, parameters: Mapping[str, Any]) -> None:
+    """Refuse an annealing time that the solver will not take."""
+    time = parameters.get("annealing_time")
+    allowed = solver.properties.get("annealing_time_range")
+    if time is None or not allowed:
+        return
+    if not isinstance(time, int | float) or not allowed[0] <= time <= allowed[1]:
+        raise InputError(
+            f"annealing time {time}; {solver.name} takes {allowed[0]:g} to {allowed[1]:g} "
+            "microseconds"
+        )
+
+
+def _why_unknown(solver: Any, qubits: int, parameters: Mapping[str, Any]) -> str:
+    told = {k: v for k, v in parameters.items() if k != "num_reads"}
+    try:
+        solver.estimate_qpu_access_time(qubits, num_reads=1, **told)
+    except Exception as error:
+        return str(error).strip("'\"") or type(error).__name__
+    return "the solver does not tell"
+
+
+def _split(reads: int, most: int) -> tuple[int, ...]:
+    """Share reads out evenly over as few problems as possible.
+
+    >>> _split(2500, 1000)
+    (834, 833, 833)
+    """
+    count = -(-reads // most)
+    return tuple(reads // count + (i < reads % count) for i in range(count))
+
+
+def _access_time(
+    solver: Any, qubits: int, reads: int, parameters: Mapping[str, Any]
+) -> float | None:
+    """Seconds of QPU access, by the solver's own timing model, or None where it has none."""
+    told = {k: v for k, v in parameters.items() if k != "num_reads"}
+    try:
+        return float(solver.estimate_qpu_access_time(qubits, num_reads=reads, **told)) / 1e6
+    except (KeyError, ValueError, TypeError):
+        return None
+
+
+def _run_limit(solver: Any) -> float | None:
+    allowed = solver.properties.get("problem_run_duration_range")
+    return float(allowed[1]) / 1e6 if allowed else None
+
+
+def _most_reads(
+    solver: Any, qubits: int, parameters: Mapping[str, Any], limit: float | None
+) -> int:
+    """Give the most reads that one problem may have: by number, and by time."""
+    most = int(solver.properties.get("num_reads_range", (1, 10_000))[1])
+    with suppress(
+        KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError
+    ):  # properties that a solver lacks
+        most = max(1, min(most, int(solver.max_num_reads(**parameters))))
+    if limit is None or (_access_time(solver, qubits, most, parameters) or 0.0) <= limit:
+        return most
+    low, high = 1, most  # one read is allowed, `most` are too many
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = (_access_time(solver, qubits, middle, parameters) or 0.0) <= limit
+        low, high = (middle, high) if fits else (low, middle)
+    return low
+
+
+def hybrid_cost(solver: Any, qubo: Qubo, time_limit: float | None) -> Cost:
+    """Give the time limit of the hybrid BQM solver: at least what the solver wants."""
+    from dwave.system import LeapHybridSampler
+
+    most = solver.properties.get("maximum_number_of_variables")
+    if most is not None and qubo.variables > most:
+        raise InputError(f"{qubo.variables} variables; {solver.name} takes up to {most}")
+    # the rule is Ocean's own; it looks at nothing but the properties
+    least = LeapHybridSampler.min_time_limit(
+        SimpleNamespace(properties=solver.properties), SimpleNamespace(num_variables=qubo.variables)
+    )
+    return _hybrid("hybrid", solver, qubo.variables, float(least), time_limit)
+
+
+def nonlinear_cost(solver: Any, problem: NonlinearProblem, time_limit: float | None) -> Cost:
+    """Give the time limit of the nonlinear solver."""
+    from dwave.system.samplers import LeapHybridNLSampler
+
+    least = LeapHybridNLSampler.estimated_min_time_limit(
+        SimpleNamespace(properties=solver.properties), problem.model
+    )
+    (decision,) = problem.model.iter_decisions()
+    return _hybrid("nl", solver, int(decision.size()), float(least), time_limit)
+
+
+def _hybrid(kind: str, solver: Any, variables: int, least: float, time_limit: float | None) -> Cost:
+    limit = solver.properties.get("maximum_time_limit")
+    wanted = least if time_limit is None else time_limit
+    if not wanted >= least:
+        raise InputError(f"--time-limit {wanted:g}; this problem needs at least {least:.4g} s")
+    hours = solver.properties.get("maximum_time_limit_hrs")
+    longest = float(limit) if limit is not None else None if hours is None else 3600 * float(hours)
+    if longest is not None and wanted > longest:
+        raise InputError(f"--time-limit {wanted:g}; {solver.name} allows {longest:g} s")
+    return Cost(
+        solver=solver.name,
+        solver_type=kind,
+        variables=variables,
+        qubits=None,
+        longest_chain=None,
+        reads=(),
+        seconds=wanted,
+        limit=longest,
+        load=_load(solver),
+    )
+
+
+def _load(solver: Any) -> float | None:
+    load = getattr(solver, "avg_load", None)
+    return None if load is None else float(load)

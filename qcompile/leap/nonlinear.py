@@ -1,0 +1,182 @@
+"""Pubo -> a dwave-optimization model for Leap's nonlinear solver: no ancillas, no chains.
+
+A cubic of the data is put on the weights themselves: each is a whole number of steps, and the
+objective is constant + g·d + dᵀHd/2 + T(d,d,d)/6 with d the distance from the offsets. Every other
+polynomial (higher orders, ℓ0 indicators, no data at all) is put on its bits, term by term. The
+model is a stranger's arithmetic, so it is compared with the polynomial before it is sent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from math import factorial, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.errors import FormatError, InputError
+from qcompile.objective.weight_space import WeightCubic, weight_cubic
+from qcompile.runtime import memory
+from qcompile.stages.artifacts import Encoding, Floats, Pubo
+
+__all__ = ["NonlinearProblem", "check_nonlinear", "to_nonlinear"]
+
+_SAME = 1e-9
+_CHECKED = 32
+
+
+@dataclass(frozen=True, eq=False)
+class NonlinearProblem:
+    """A dwave-optimization model and what its decision variable stands for.
+
+    `space` is "weights" (whole numbers of steps) or "bits".
+    """
+
+    model: Any
+    space: str
+    pubo: Pubo
+
+    def to_file(self) -> bytes:
+        """Give the bytes that the solver takes."""
+        with self.model.to_file() as stream:
+            return bytes(stream.read())
+
+    def read_states(self, stream: Any) -> NDArray[np.int8]:
+        """Read the states of an answer as bits of the polynomial."""
+        self.model.states.clear()
+        self.model.states.from_file(stream, check_header=False)
+        (decision,) = self.model.iter_decisions()
+        count = self.model.states.size()
+        if not count:
+            raise FormatError("an answer without states")
+        values = np.array([decision.state(i) for i in range(count)], dtype=np.float64)
+        bits = self._bits(values)
+        if not np.array_equal(self.decision_of(bits), values):
+            raise FormatError("an answer with values that the problem does not allow")
+        return bits
+
+    def _bits(self, values: Floats) -> NDArray[np.int8]:
+        if not np.isfinite(values).all():
+            raise FormatError("an answer with values that are no numbers")
+        if self.space == "bits":
+            return np.clip(values, 0, 1).astype(np.int8)
+        assert self.pubo.encoding is not None
+        return self.pubo.encoding.encode(values * self.pubo.encoding.step)
+
+    def decision_of(self, bits: NDArray[np.int8]) -> Floats:
+        """Give the value of the decision variable for rows of bits."""
+        if self.space == "bits":
+            return bits.astype(np.float64)
+        assert self.pubo.encoding is not None
+        return np.rint(self.pubo.encoding.decode(bits) / self.pubo.encoding.step)
+
+
+def to_nonlinear(pubo: Pubo) -> NonlinearProblem:
+    """Build the model: on the weights where the polynomial is a cubic of them, else on the bits.
+
+    >>> pubo = Pubo.from_dict({(0, 1, 2): 2.0, (0,): -1.0, (): 0.5})
+    >>> to_nonlinear(pubo).space
+    'bits'
+    """
+    if not pubo.variables:
+        raise InputError("a problem without variables: there is nothing to search")
+    cubic = weight_cubic(pubo)
+    if cubic is None:
+        problem = NonlinearProblem(_over_bits(pubo), "bits", pubo)
+    else:
+        problem = NonlinearProblem(_over_weights(cubic), "weights", pubo)
+    check_nonlinear(problem)
+    return problem
+
+
+def _over_weights(cubic: WeightCubic) -> Any:
+    from dwave.optimization import Model
+
+    encoding = cubic.encoding
+    n = encoding.features
+    entries = n * (n + 1) * (n + 2) // 6
+    memory.require(
+        8 * 8 * entries, f"a nonlinear model of {entries} cubic terms", "use fewer features"
+    )
+    low, high = _levels(encoding)
+    model = Model()
+    level = model.integer(n, lower_bound=low, upper_bound=high)
+    d = level * model.constant(encoding.step) - model.constant(encoding.offsets)
+    total = model.constant(cubic.constant) + (model.constant(cubic.first) * d).sum()
+    for tensor, degree in ((cubic.second, 2), (cubic.third, 3)):
+        rows = np.array(list(combinations_with_replacement(range(n), degree)))
+        values = tensor[tuple(rows.T)] * _ways(rows) / factorial(degree)
+        used = values != 0
+        if used.any():
+            total = total + _sum_of_products(model, d, rows[used], values[used])
+    model.minimize(total)
+    return model
+
+
+def _levels(encoding: Encoding) -> tuple[Floats, Floats]:
+    """Give the lowest and the highest number of steps of each weight."""
+    if encoding.bounds is not None:
+        low, high = np.array(encoding.bounds, dtype=np.float64).T
+        return low, high
+    steps = np.rint(encoding.levels / encoding.step)
+    return np.full(encoding.features, steps[0]), np.full(encoding.features, steps[-1])
+
+
+def _ways(rows: NDArray[np.int64]) -> Floats:
+    """Count the orders in which the entries of each row can be written."""
+    counts = [
+        factorial(len(row)) / prod(factorial(int(c)) for c in np.unique(row, return_counts=True)[1])
+        for row in rows
+    ]
+    return np.array(counts)
+
+
+def _over_bits(pubo: Pubo) -> Any:
+    from dwave.optimization import Model
+
+    memory.require(
+        8 * (pubo.degree + 2) * pubo.num_terms,
+        f"a nonlinear model of {pubo.num_terms} terms",
+        "use a lower order, fewer features or fewer bits",
+    )
+    model = Model()
+    bits = model.binary(pubo.variables)
+    total = model.constant(pubo.constant)
+    for rows, values in zip(pubo.indices, pubo.coefficients, strict=True):
+        if len(values):
+            total = total + _sum_of_products(model, bits, rows.astype(np.int64), values)
+    model.minimize(total)
+    return model
+
+
+def _sum_of_products(model: Any, x: Any, rows: NDArray[np.int64], values: Floats) -> Any:
+    """Give Σ value · x_i x_j ..., one product a row."""
+    product = model.constant(np.ascontiguousarray(values))
+    for column in rows.T:
+        product = product * x[model.constant(np.ascontiguousarray(column))]
+    return product.sum()
+
+
+def check_nonlinear(problem: NonlinearProblem) -> None:
+    """Compare the model with the polynomial at assignments drawn at random, or refuse."""
+    model, pubo = problem.model, problem.pubo
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, (_CHECKED, pubo.variables), dtype=np.int8)
+    bits[0], bits[1] = 0, 1
+    (decision,) = model.iter_decisions()
+    # the lock keeps the states in order; the solver is given the model without them
+    with model.lock():
+        model.states.resize(_CHECKED)
+        for i, value in enumerate(problem.decision_of(bits)):
+            decision.set_state(i, value)
+        found = np.array([float(model.objective.state(i)) for i in range(_CHECKED)])
+        model.states.clear()
+    true = pubo.energies(bits)
+    wrong = float(np.abs(found - true).max())
+    if not wrong <= _SAME * max(1e-300, float(np.abs(true).max())):
+        raise InputError(
+            f"the nonlinear model differs from the polynomial by {wrong:.3g}: it is not sent; this "
+            "is a fault of qcompile or of dwave-optimization"
+        )

@@ -1,0 +1,177 @@
+"""Dataset -> Moments: the only pass that sees the data.
+
+For order k the sums Σ_i z_i^{⊗a}, a = 1..k, are what the polynomial needs; the fit of the 0-1 risk
+(odd k) needs Σ_i |x_i|^e z_i^{⊗a} for odd a and e = -a, 2, ..., k - a besides.
+
+Price: C(n + k - 1, k) numbers (twice that for odd k), and that many multiply-adds an example for
+dense rows; with s stored entries a row, C(s + k - 1, k).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from qcompile.data.rows import RowStream
+from qcompile.errors import InputError
+from qcompile.moments import products as product_sums
+from qcompile.runtime import memory
+from qcompile.stages import multisets
+from qcompile.stages.artifacts import Dataset, Floats, Matrix, Moments, extent, frozen, row_norms
+
+__all__ = [
+    "Moments",
+    "check_order",
+    "memory_needed",
+    "moments_of",
+    "moments_of_rows",
+    "tensor_keys",
+]
+
+MAX_ORDER = 8
+_LARGEST = 1e30  # its eighth power, times many rows, is still a number
+
+
+def moments_of(
+    data: Dataset | RowStream | Iterable[Dataset],
+    order: int = 3,
+    *,
+    fit: bool | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> Moments:
+    """Sum up what a loss of degree `order` needs to know about the data.
+
+    `fit` adds the sums for fitting the 0-1 risk; by default it does for odd orders. `data` may come
+    in parts: moments of disjoint rows add up, ``sum(map(moments_of, parts))`` gives the same.
+
+    >>> from qcompile.data import read
+    >>> moments_of(read("mease-wyner"), order=3).tensors[3, 0].shape
+    (1771,)
+    """
+    check_order(order)
+    keys = tensor_keys(order, fit=order % 2 == 1 if fit is None else fit)
+    total = _Sums(keys)
+    if isinstance(data, Dataset):
+        total.add(data.x, data.y, progress)
+        return total.moments(order, data.preparation, data.source)
+    if isinstance(data, RowStream):
+        for x, signs in data:
+            total.add(x, signs)
+        moments = total.moments(order, data.preparation, data.source)
+        return moments.flipped() if data.flip else moments
+    return _moments_of_parts(data, order, total)
+
+
+def check_order(order: int) -> None:
+    """Refuse degrees that are not supported."""
+    if not 1 <= order <= MAX_ORDER:
+        raise InputError(f"order {order}; expected 1 to {MAX_ORDER}")
+
+
+def moments_of_rows(x: Matrix, signs: Floats, order: int, *, fit: bool) -> Moments:
+    """Sum over rows with signs -1 or +1; there may be none."""
+    total = _Sums(tensor_keys(order, fit=fit))
+    total.add(x, signs)
+    return total.moments(order, None, {})
+
+
+def _check_sizes(x: Matrix) -> None:
+    """Refuse numbers whose powers would overflow or vanish."""
+    smallest, largest = extent(x.data if hasattr(x, "indptr") else x)
+    if largest > _LARGEST or smallest < 1 / _LARGEST:
+        raise InputError(
+            f"features with values from {smallest:.3g} to {largest:.3g}; expected sizes from "
+            f"{1 / _LARGEST:g} to {_LARGEST:g}: use --scale max-abs or standard"
+        )
+
+
+def _moments_of_parts(parts: Iterable[Dataset], order: int, total: _Sums) -> Moments:
+    preparation, source = None, {}
+    for part in parts:
+        total.add(part.x, part.y)
+        preparation, source = part.preparation, dict(part.source)
+    if preparation is None:
+        raise InputError("no data: expected at least one part")
+    if preparation.features != total.features:
+        preparation = replace(
+            preparation,
+            raw_features=preparation.raw_features + total.features - preparation.features,
+        )
+    return total.moments(order, preparation, {**source, "rows": total.count})
+
+
+def tensor_keys(order: int, *, fit: bool) -> tuple[tuple[int, int], ...]:
+    """Give the (degree, power of the norm) pairs that `order` needs."""
+    keys = {(degree, 0) for degree in range(1, order + 1)}
+    if fit:
+        top = order if order % 2 else order - 1
+        for degree in range(1, top + 1, 2):
+            keys.update((degree, power) for power in (-degree, *range(2, top - degree + 1, 2)))
+    return tuple(sorted(keys))
+
+
+def memory_needed(features: int, order: int, *, fit: bool) -> int:
+    """Bytes that the sums take while they are being added up."""
+    held = sum(multisets.count(features, degree) for degree, _ in tensor_keys(order, fit=fit))
+    # the running sums and those of the parts that are being worked on
+    return 8 * held + max(16 * held, min(product_sums.SPARE_MEMORY, 32 * held))
+
+
+class _Sums:
+    """Running sums; they grow when a later part has more features."""
+
+    def __init__(self, keys: tuple[tuple[int, int], ...]) -> None:
+        self.features = self.count = 0
+        self._squares = 0.0
+        self._keys = keys
+        self._tensors: dict[tuple[int, int], Floats] = {key: np.zeros(0) for key in keys}
+
+    def add(
+        self,
+        x: Matrix,
+        y: Floats,
+        progress: Callable[[int, int | None], None] | None = None,
+    ) -> None:
+        self._grow(x.shape[1])
+        _check_sizes(x)
+        norms = row_norms(x)
+        self.count += len(y)
+        self._squares += float(np.sum(norms**2))
+        used = norms > 0  # a zero row has margin 0 whatever the weights: it only counts
+        if not used.all():
+            x, y, norms = x[used], y[used], norms[used]
+        if len(y):
+            rows = product_sums.Rows(x, y, norms)
+            for key, part in product_sums.sums(rows, self._keys, progress).items():
+                self._tensors[key][: len(part)] += part
+
+    def _grow(self, features: int) -> None:
+        if features <= self.features:
+            return
+        order = max(degree for degree, _ in self._keys)
+        fits = any(power for _, power in self._keys)
+        memory.require(
+            memory_needed(features, order, fit=fits),
+            f"moments of degree {order} over {features:,} features "
+            f"({multisets.count(features, order):,} products each)",
+            "choose the most useful ones with --features K, or a lower --order",
+        )
+        self.features = features
+        for (degree, power), tensor in self._tensors.items():
+            grown = np.zeros(multisets.count(features, degree))
+            grown[: len(tensor)] = tensor
+            self._tensors[degree, power] = grown
+
+    def moments(self, order: int, preparation: Any, source: Mapping[str, Any]) -> Moments:
+        return Moments(
+            features=self.features,
+            order=order,
+            count=self.count,
+            sum_of_squares=self._squares,
+            tensors={key: frozen(tensor) for key, tensor in self._tensors.items()},
+            preparation=preparation,
+            source=dict(source),
+        )

@@ -1,0 +1,347 @@
+"""Moments of data in parts: files, or the partitions of a collection.
+
+Each part is summed by itself, wherever that happens, and sums are joined in pairs by a tree that
+depends on the number of parts alone. So the same parts give the same moments, bit for bit, on one
+machine and on many. No part has to know the others: its signs are relative to the first label it
+saw, and are turned round where parts meet; it may be narrower than others, have one class only, or
+be empty.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from qcompile.data.column_statistics import Columns
+from qcompile.data.rows import (
+    LateIndexZeroError,
+    RowStream,
+    canonical,
+    check_classes,
+    check_sizes,
+    featureless,
+    no_rows,
+)
+from qcompile.data.svmlight import Progress, SvmlightReader, digest_of_digests, shortest
+from qcompile.errors import InputError
+from qcompile.moments import products as product_sums
+from qcompile.moments.accumulate import check_order, moments_of, moments_of_rows
+from qcompile.stages.artifacts import Dataset, Floats, Matrix, Moments, Preparation
+
+if TYPE_CHECKING:
+    from qcompile.pipeline import DataOptions
+
+__all__ = [
+    "Part",
+    "TextPart",
+    "Wanted",
+    "add_up",
+    "join",
+    "local_total",
+    "moments_of_parts",
+    "sum_part",
+]
+
+Handle = TypeVar("Handle")
+_MOST_LABELS = 100
+ANY_WIDTH = 0  # a preparation that treats each row by itself, however wide
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to sum over the rows of a part; `columns` are the statistics that scaling needs."""
+
+    order: int
+    fit: bool
+    positive: float | None = None
+    index_base: int | None = None
+    num_features: int | None = None
+    preparation: Preparation | None = None
+    columns: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Sums over the rows of one part, or of several that were joined.
+
+    `labels` says for each label in which part it was first seen; the first of them is the one
+    that counts as +1, unless one was named.
+    """
+
+    name: str
+    sums: Any  # Moments or Columns: both add, and know how to turn labels round
+    labels: Mapping[float, str]
+    index_base: int | None
+    digests: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class TextPart:
+    """Svmlight text that is no file."""
+
+    text: bytes
+
+
+Source = str | TextPart | Dataset | tuple[Matrix, Any]
+
+
+def sum_part(source: Source, name: str, wanted: Wanted) -> Part:
+    """Sum over a part: a file, svmlight text, a data set, or rows and labels."""
+    # one core for matrix products, here as on workers: their rounding depends on it
+    with product_sums.single_threaded_blas():
+        if isinstance(source, Dataset):
+            return _sum_dataset(source, name, wanted)
+        if isinstance(source, tuple):
+            return _sum_arrays(source[0], source[1], name, wanted)
+        return _sum_text(source, name, wanted)
+
+
+def _sum_text(source: str | TextPart, name: str, wanted: Wanted) -> Part:
+    if isinstance(source, str):
+        reader = SvmlightReader(source, name=name)
+    else:
+        reader = SvmlightReader(name, text=source.text)
+    stream = RowStream(
+        reader,
+        positive=wanted.positive,
+        index_base=wanted.index_base,
+        num_features=wanted.num_features,
+        is_part=True,
+    )
+    total = _nothing(wanted)
+    for x, signs in stream:
+        total = total + _sums(x, signs, name, wanted)
+    labels = dict.fromkeys(stream.labels, reader.name)
+    digests = (reader.digest,) if isinstance(source, str) else None
+    return Part(reader.name, total, labels, stream.index_base, digests)
+
+
+def _sum_dataset(data: Dataset, name: str, wanted: Wanted) -> Part:
+    """Sum over rows that have their signs already."""
+    if wanted.columns or wanted.preparation is not None or wanted.positive is not None:
+        raise InputError(
+            f"{name}: a data set that is read already; expected lines or arrays where they are to "
+            "be scaled or relabelled: use prepare() on all rows before, or leave these options out"
+        )
+    sums = moments_of(data, wanted.order, fit=wanted.fit)
+    return Part(name, sums, {1.0: name, -1.0: name}, None, None)
+
+
+def _sum_arrays(x: Any, labels: Any, name: str, wanted: Wanted) -> Part:
+    import scipy.sparse as sp
+
+    try:
+        if np.iscomplexobj(x):
+            raise TypeError
+        values = np.asarray(labels, dtype=np.float64)
+        rows: Any = canonical(x) if sp.issparse(x) else np.asarray(x, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name}: rows or labels that are no real numbers") from None
+    if rows.ndim != 2 or values.shape != (rows.shape[0],):
+        raise InputError(
+            f"{name}: rows of shape {rows.shape} with labels of shape {values.shape}; expected "
+            "a label for each row"
+        )
+    stored = rows.data if sp.issparse(rows) else rows
+    if not (np.isfinite(stored).all() and np.isfinite(values).all()):
+        raise InputError(f"{name}: a value is NaN or infinite; expected finite numbers")
+    seen = _kept(dict.fromkeys(values.tolist(), name), wanted.positive)
+    positive = next(iter(seen), 1.0) if wanted.positive is None else wanted.positive
+    signs = np.where(values == positive, 1.0, -1.0)
+    return Part(name, _sums(rows, signs, name, wanted), seen, None, None)
+
+
+def _kept(labels: Mapping[float, str], positive: float | None) -> dict[float, str]:
+    """Give the first labels, and the positive one wherever it was seen."""
+    kept = dict(itertools.islice(labels.items(), _MOST_LABELS))
+    if positive is not None and positive in labels:
+        kept[positive] = labels[positive]
+    return kept
+
+
+def _sums(x: Matrix, signs: Floats, name: str, wanted: Wanted) -> Any:
+    check_sizes(x.data if hasattr(x, "indptr") else x, name)
+    if wanted.columns:
+        return Columns.of(x, signs)
+    prepared = wanted.preparation
+    if prepared is not None:
+        if prepared.raw_features == ANY_WIDTH:
+            prepared = replace(prepared, raw_features=x.shape[1])
+        x = prepared.apply(_widened(x, prepared.raw_features))
+    return moments_of_rows(x, signs, wanted.order, fit=wanted.fit)
+
+
+def _nothing(wanted: Wanted) -> Any:
+    empty = np.zeros((0, 0)), np.zeros(0)
+    if wanted.columns:
+        return Columns.of(*empty)
+    return moments_of_rows(*empty, wanted.order, fit=wanted.fit)
+
+
+def _widened(x: Matrix, width: int) -> Matrix:
+    """Append columns of zeros that this part happens not to have."""
+    if x.shape[1] == width:
+        return x
+    if not hasattr(x, "indptr"):
+        raise InputError(f"rows of {x.shape[1]} features; expected {width} as in other parts")
+    wider: Any = x.copy()
+    wider.resize((x.shape[0], width))
+    return wider
+
+
+def join(one: Part, two: Part, positive: float | None) -> Part:
+    """Add the sums of two parts, signs made to agree."""
+    if None not in (one.index_base, two.index_base) and one.index_base != two.index_base:
+        raise LateIndexZeroError(
+            f"{one.name} and {two.name}: only one of them uses index 0; expected all files to "
+            "count from the same index (pass --index-base 0 if they are 0-based)"
+        )
+    later = {label: name for label, name in two.labels.items() if label not in one.labels}
+    labels = _kept({**one.labels, **later}, positive)
+    if positive is None and len(labels) > 2:
+        first, second, third = itertools.islice(labels, 3)
+        raise InputError(
+            f"{labels[third]}: label {shortest(third)} is a third class after {shortest(first)} "
+            f"and {shortest(second)}; expected two: choose one against the rest with "
+            "--positive LABEL"
+        )
+    turn = positive is None and bool(two.labels) and next(iter(two.labels)) != next(iter(labels))
+    digests = None
+    if one.digests is not None and two.digests is not None:
+        digests = one.digests + two.digests
+    return Part(
+        one.name,
+        one.sums + (two.sums.flipped() if turn else two.sums),
+        labels,
+        one.index_base if two.index_base is None else two.index_base,
+        digests,
+    )
+
+
+def add_up(
+    count: int, leaf: Callable[[int], Handle], joined: Callable[[Handle, Handle], Handle]
+) -> Handle:
+    """Join leaves 0, 1, ... in pairs; at most log2(count) sums wait at a time.
+
+    >>> add_up(5, str, lambda a, b: f"({a}{b})")
+    '(((01)(23))4)'
+    """
+
+    def between(start: int, stop: int) -> Handle:
+        if stop - start == 1:
+            return leaf(start)
+        half = 1 << (stop - start - 1).bit_length() - 1
+        left = between(start, start + half)
+        return joined(left, between(start + half, stop))
+
+    return between(0, count)
+
+
+Total = Callable[[Wanted], Part]
+
+
+def moments_of_parts(
+    total: Total, name: str, options: DataOptions, order: int, *, fit: bool
+) -> Moments:
+    """Take the moments of all parts; `total` sums over them, here or elsewhere.
+
+    Scaling by columns, choosing features and a bias column take a pass of their own first.
+    """
+    check_order(order)
+    _refuse_what_needs_all_rows(options)
+    wanted = Wanted(
+        order=order,
+        fit=fit,
+        positive=options.positive,
+        index_base=options.index_base,
+        num_features=options.num_features,
+    )
+    try:
+        return _moments(total, name, options, wanted)
+    except LateIndexZeroError:
+        if options.index_base is not None:
+            raise
+        return _moments(total, name, options, replace(wanted, index_base=0))
+
+
+def _moments(total: Total, name: str, options: DataOptions, wanted: Wanted) -> Moments:
+    if options.scale == "unit-norm" and options.features is None and not options.bias:
+        alone = Preparation(raw_features=ANY_WIDTH, positive=1.0, negative=None, unit_norm=True)
+        wanted = replace(wanted, preparation=alone)
+    elif options.features is not None or options.scale != "none" or options.bias:
+        found = total(replace(wanted, columns=True))
+        labels = _labels(found, name, options.positive)
+        prepared = found.sums.preparation(
+            labels, scale=options.scale, features=options.features, bias=options.bias
+        )
+        wanted = replace(wanted, preparation=prepared, num_features=found.sums.features)
+    found = total(wanted)
+    moments: Moments = found.sums
+    labels = _labels(found, name, options.positive)
+    if moments.preparation is not None:  # data sets that were prepared before
+        return replace(moments, source={"name": name, "rows": moments.count})
+    about: dict[str, Any] = {"name": name, "rows": moments.count}
+    if found.index_base is not None:
+        about["index_base"] = found.index_base
+    if found.digests is not None and len(found.digests) > 1:
+        about["sha256"] = digest_of_digests(found.digests)
+        about["parts"] = len(found.digests)
+    elif found.digests is not None:  # as if it had been read here
+        about |= {"name": Path(found.name).name, "sha256": found.digests[0]}
+    prepared = replace(
+        labels if wanted.preparation is None else wanted.preparation,
+        positive=labels.positive,
+        negative=labels.negative,
+    )
+    if prepared.raw_features == ANY_WIDTH:
+        prepared = replace(prepared, raw_features=moments.features)
+    moments = replace(moments, preparation=prepared, source=about)
+    # signs are relative to the first label seen: the larger one shall be +1
+    turn = options.positive is None and next(iter(found.labels)) != labels.positive
+    return moments.flipped() if turn else moments
+
+
+def _labels(part: Part, name: str, positive: float | None) -> Preparation:
+    """Say which label is which, after checking that there is something to learn."""
+    if not part.sums.count:
+        raise no_rows(name)
+    if not part.sums.features:
+        raise featureless(name)
+    check_classes(tuple(part.labels), positive, name)
+    if positive is not None:
+        return Preparation(raw_features=part.sums.features, positive=positive, negative=None)
+    return Preparation(
+        raw_features=part.sums.features, positive=max(part.labels), negative=min(part.labels)
+    )
+
+
+def _refuse_what_needs_all_rows(options: DataOptions) -> None:
+    given = {"--shuffle": options.shuffle, "--noise": options.noise > 0, "--rows": options.rows}
+    for option, there in given.items():
+        if there:
+            raise InputError(
+                f"{option} with --dask or data in several parts: no part knows the others' rows; "
+                "apply it where the rows are together, or leave it out"
+            )
+
+
+def local_total(
+    sources: Sequence[Source], names: Sequence[str], progress: Progress | None = None
+) -> Total:
+    """Sum over the parts here, one after the other; each uses all cores."""
+
+    def total(wanted: Wanted) -> Part:
+        def leaf(number: int) -> Part:
+            part = sum_part(sources[number], names[number], wanted)
+            if progress is not None:
+                progress(number + 1, len(sources))
+            return part
+
+        return add_up(len(sources), leaf, lambda one, two: join(one, two, wanted.positive))
+
+    return total

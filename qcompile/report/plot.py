@@ -1,0 +1,133 @@
+"""Pictures: losses, after the paper's Figures 1 and 3, and embeddings on a machine."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.errors import InputError
+from qcompile.files.storage import write_atomically
+from qcompile.stages.artifacts import Loss
+from qcompile.stages.embedded import Embedding
+from qcompile.stages.machines import Machine
+
+__all__ = ["ENDINGS", "layout", "plot_embedding", "plot_losses"]
+
+ENDINGS = (".png", ".svg", ".pdf")
+
+
+def check_ending(path: str | Path) -> str:
+    """Give the picture's format, or refuse."""
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise InputError(f"{path}: expected a picture ending in {', '.join(ENDINGS)}")
+    return ending[1:]
+
+
+def plot_losses(losses: Mapping[str, Loss], path: str | Path) -> None:
+    """Draw losses against 0-1 loss, over the margins where they stand in for it."""
+    from matplotlib.figure import Figure
+
+    kind = check_ending(path)
+    reach = 1.6 * max(_scale(loss) for loss in losses.values())
+    margins = np.linspace(-reach, reach, 801)
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.add_subplot()
+    axes.step([-reach, 0, reach], [1, 1, 0], where="pre", color="0.6", label="0-1 loss")
+    for name, loss in losses.items():
+        axes.plot(margins, loss(margins), label=name)
+    axes.axhline(0, color="0.85", linewidth=0.8, zorder=0)
+    axes.set(xlabel="margin γ = y w·x", ylabel="loss L(γ)", xlim=(-reach, reach), ylim=(-0.6, 2.1))
+    axes.legend(frameon=False)
+    _save(figure, path, kind)
+
+
+def _save(figure: Any, path: str | Path, kind: str) -> None:
+    from matplotlib import rc_context
+
+    picture = io.BytesIO()
+    # a fixed salt and no date: the same content gives the same file
+    with rc_context({"svg.hashsalt": "qcompile"}):
+        when = {"CreationDate": None} if kind == "pdf" else {"Date": None}
+        figure.savefig(picture, format=kind, dpi=150, metadata={} if kind == "png" else when)
+    with write_atomically(path) as stream:
+        stream.write(picture.getvalue())
+
+
+def _scale(loss: Loss) -> float:
+    """Give a margin up to which the loss is worth looking at."""
+    if math.isfinite(loss.turn):
+        return loss.turn
+    if loss.omega is not None:
+        return float(loss.omega ** (-1 / loss.order))
+    return 1.0
+
+
+def plot_embedding(embedding: Embedding, path: str | Path) -> None:
+    """Draw the chains on the machine's graph, laid out as Ocean does.
+
+    Free qubits are pale dots; the qubits and couplers of each chain have one colour, long chains
+    on top of short ones.
+    """
+    from matplotlib.collections import LineCollection
+    from matplotlib.figure import Figure
+
+    kind = check_ending(path)
+    machine = embedding.machine
+    place = layout(machine)
+    chains = [np.searchsorted(machine.nodes, chain) for chain in embedding.chains]
+    owner = np.full(len(machine.nodes), -1)
+    for variable, chain in enumerate(chains):
+        owner[chain] = variable
+    first, second = machine.edges.T
+    own = (owner[first] >= 0) & (owner[first] == owner[second])
+    colours = _colours(len(chains))
+    figure = Figure(figsize=(8, 8), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    dot = min(40.0, 12000.0 / len(place))
+    free = owner < 0
+    axes.scatter(place[free, 0], place[free, 1], s=dot / 2, color="0.8", linewidths=0)
+    lines = np.stack([place[first[own]], place[second[own]]], axis=1)
+    axes.add_collection(
+        LineCollection(list(lines), colors=colours[owner[first[own]]], linewidths=dot**0.5 / 2)
+    )
+    used = place[~free]
+    axes.scatter(used[:, 0], used[:, 1], s=dot, c=colours[owner[~free]], linewidths=0, zorder=3)
+    axes.set_title(
+        f"{len(chains)} variables on {embedding.qubits} of {len(place)} qubits of {machine.name}; "
+        f"longest chain {embedding.longest}",
+        fontsize=9,
+    )
+    _save(figure, path, kind)
+
+
+def layout(machine: Machine) -> NDArray[np.float64]:
+    """Give the places of the working qubits, as Ocean lays them out."""
+    import dwave.graphs as dg
+
+    place = {
+        "chimera": dg.chimera_layout,
+        "pegasus": dg.pegasus_layout,
+        "zephyr": dg.zephyr_layout,
+    }[machine.topology]
+    places = place(machine.graph)
+    return np.array([places[q] for q in machine.nodes.tolist()], dtype=np.float64)
+
+
+def _colours(count: int) -> NDArray[np.float64]:
+    """Give distinguishable colours: hues by the golden ratio, in two depths."""
+    from matplotlib.colors import hsv_to_rgb
+
+    number = np.arange(count)
+    hue = number * 0.6180339887498949 % 1.0
+    return np.asarray(
+        hsv_to_rgb(np.column_stack([hue, np.full(count, 0.85), 0.65 + 0.25 * (number % 2)]))
+    )

@@ -1,0 +1,402 @@
+"""Annealers: the catalogue in hardware/, machines of a user's own, and live solvers.
+
+A machine is data: a topology whose graph Ocean generates, what of it works, and the ranges that
+its solver accepts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.errors import FormatError, InputError
+from qcompile.runtime import memory
+
+__all__ = ["Machine", "catalogue", "load_machine", "machine_from_sampler", "read_ranges"]
+
+Range = tuple[float, float]
+
+# The largest numbers of a shape: an absurd size in a file must
+# not eat the memory. The largest graph that passes has a tenth of a million qubits.
+_LARGEST = {"chimera": (64, 64, 8), "pegasus": (64,), "zephyr": (40, 8)}
+_LARGEST_NUMBER = 1e12
+_LARGEST_FILE = 1 << 19
+# A part of a key between two dots. The time to parse a key grows with the square of its parts.
+_KEY_PART = re.compile(rb"\.[ \t]*+(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*+(?=\.)")
+_MOST_KEY_PARTS = 500
+# Bytes of a qubit and of a coupler while Ocean's generator makes a graph, measured.
+_QUBIT_COST, _COUPLER_COST = 1000, 500
+_RANGES = ("h", "j", "extended_j", "per_qubit_coupling", "per_group_coupling", "annealing_time")
+_TABLES: dict[str, frozenset[str]] = {
+    "working": frozenset({"qubits", "couplers", "dead_qubits", "dead_couplers"}),
+    "ranges": frozenset(_RANGES),
+    "precision": frozenset({"h", "j"}),
+    "source": frozenset({"name", "date"}),
+}
+_PLAIN = frozenset({"title", "topology", "shape", "default"})
+
+
+@dataclass(frozen=True)
+class Machine:
+    """An annealer: topology, what works of it, and what it can be told.
+
+    `qubits` and `couplers` are the published numbers that work (None: not published).
+    `dead_qubits` and `dead_couplers` are left out of the graph. `precision` is the standard
+    deviation of a programmed h and J, in the machine's units.
+    """
+
+    name: str
+    topology: str
+    shape: tuple[int, ...]
+    title: str = ""
+    qubits: int | None = None
+    couplers: int | None = None
+    dead_qubits: frozenset[int] = frozenset()
+    dead_couplers: frozenset[tuple[int, int]] = frozenset()
+    h_range: Range = (-4.0, 4.0)
+    j_range: Range = (-1.0, 1.0)
+    extended_j_range: Range | None = None
+    per_qubit_coupling_range: Range | None = None
+    per_group_coupling_range: Range | None = None
+    annealing_time_range: Range | None = None
+    precision: tuple[float, float] | None = None
+    source: str = ""
+    date: str = ""
+    default: bool = field(default=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.topology not in _LARGEST:
+            raise InputError(
+                f"machine {self.name}: topology {self.topology!r}; expected one of "
+                f"{', '.join(_LARGEST)}"
+            )
+        most = _LARGEST[self.topology]
+        least = 2 if self.topology == "pegasus" else 1
+        if not 1 <= len(self.shape) <= len(most) or not all(
+            least <= s <= m for s, m in zip(self.shape, most, strict=False)
+        ):
+            raise InputError(
+                f"machine {self.name}: shape {list(self.shape)}; expected 1 to {len(most)} sizes "
+                f"from {least} to {list(most)}"
+            )
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The shape with nothing left out: (rows, columns, tile), (rows,) or (rows, tile)."""
+        if self.topology == "chimera":
+            rows, columns, tile = (*self.shape, *(None, None)[: 3 - len(self.shape)], None)[:3]
+            return (rows or 1, columns or rows or 1, tile or 4)
+        return self.shape if self.topology == "pegasus" or len(self.shape) > 1 else (*self.shape, 4)
+
+    @property
+    def _size_of_whole(self) -> tuple[int, int]:
+        """Qubits and couplers of the graph, a little above the truth."""
+        if self.topology == "chimera":
+            rows, columns, tile = self.sizes
+            qubits, degree = 2 * rows * columns * tile, tile + 2
+        elif self.topology == "pegasus":
+            qubits, degree = 24 * self.sizes[0] ** 2, 15
+        else:
+            rows, tile = self.sizes
+            qubits, degree = 4 * tile * rows * (2 * rows + 1), 4 * tile + 4
+        return qubits, qubits * degree // 2
+
+    @property
+    def strongest_coupling(self) -> Range:
+        """Range of J that chains may use: the extended one where there is one."""
+        return self.extended_j_range or self.j_range
+
+    @cached_property
+    def whole_graph(self) -> Any:
+        """The graph as if everything worked (networkx, integer labels), from Ocean's generator."""
+        import dwave.graphs
+
+        qubits, couplers = self._size_of_whole
+        memory.require(
+            _QUBIT_COST * qubits + _COUPLER_COST * couplers,
+            f"machine {self.name}: its graph of {qubits:,} qubits",
+            "use a smaller machine",
+            announce=False,
+        )
+        make = {
+            "chimera": dwave.graphs.chimera_graph,
+            "pegasus": dwave.graphs.pegasus_graph,
+            "zephyr": dwave.graphs.zephyr_graph,
+        }[self.topology]
+        return make(*self.sizes)
+
+    @cached_property
+    def graph(self) -> Any:
+        """The working graph; its nodes are the machine's qubit numbers."""
+        whole = self.whole_graph
+        strange = sorted(q for q in self.dead_qubits if q not in whole)
+        if strange:
+            raise InputError(f"machine {self.name}: dead qubit {strange[0]} is not on the graph")
+        graph = whole.copy()
+        graph.remove_nodes_from(self.dead_qubits)
+        for a, b in self.dead_couplers:
+            if not whole.has_edge(a, b):
+                raise InputError(f"machine {self.name}: dead coupler {a}-{b} is not on the graph")
+        graph.remove_edges_from(self.dead_couplers)
+        if not len(graph):
+            raise InputError(f"machine {self.name}: no working qubit is left")
+        return graph
+
+    @cached_property
+    def nodes(self) -> NDArray[np.int64]:
+        """Working qubits, ascending."""
+        return np.array(sorted(self.graph.nodes), dtype=np.int64)
+
+    @cached_property
+    def edges(self) -> NDArray[np.int64]:
+        """Working couplers: positions in `nodes`, the smaller first, in order."""
+        pairs = np.array(list(self.graph.edges), dtype=np.int64).reshape(-1, 2)
+        pairs = np.sort(np.searchsorted(self.nodes, pairs), axis=1)
+        return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+    @cached_property
+    def graph_id(self) -> str:
+        """A digest of the working graph: equal for equal qubits and couplers."""
+        digest = hashlib.sha256(f"{self.topology} {list(self.sizes)}".encode())
+        digest.update(self.nodes.astype("<i8").tobytes())
+        digest.update(self.edges.astype("<i8").tobytes())
+        return digest.hexdigest()[:32]
+
+    def without(
+        self, qubits: Iterable[int] = (), couplers: Iterable[tuple[int, int]] = ()
+    ) -> Machine:
+        """Give the machine with more of it dead."""
+        more = frozenset((min(a, b), max(a, b)) for a, b in couplers)
+        return replace(
+            self,
+            dead_qubits=self.dead_qubits | frozenset(qubits),
+            dead_couplers=self.dead_couplers | more,
+        )
+
+    def with_yield(self, share: float | str, *, seed: int = 0) -> Machine:
+        """Give the machine with qubits dead at random: a share that works, or "published".
+
+        "published" draws as many dead qubits, then dead couplers, as the published numbers say.
+        """
+        if seed < 0:
+            raise InputError(f"seed {seed} for the yield; expected 0 or more")
+        rng = np.random.default_rng(seed)
+        if share == "published":
+            if self.qubits is None or self.couplers is None:
+                raise InputError(
+                    f"machine {self.name}: no published number of working qubits; give a share "
+                    "such as 0.98"
+                )
+            damaged = self._killing_qubits(len(self.nodes) - self.qubits, rng)
+            return damaged._killing_couplers(len(damaged.edges) - self.couplers, rng)
+        if isinstance(share, str) or not 0 < share <= 1:
+            raise InputError(f"yield {share!r}; expected a share above 0 and up to 1, or published")
+        return self._killing_qubits(len(self.nodes) - round(share * len(self.nodes)), rng)
+
+    def _killing_qubits(self, count: int, rng: np.random.Generator) -> Machine:
+        return self.without(rng.choice(self.nodes, max(0, count), replace=False).tolist())
+
+    def _killing_couplers(self, count: int, rng: np.random.Generator) -> Machine:
+        chosen = rng.choice(len(self.edges), max(0, count), replace=False)
+        return self.without(couplers=map(tuple, self.nodes[self.edges[chosen]].tolist()))
+
+
+def catalogue() -> dict[str, Machine]:
+    """Give the machines of hardware/, by name.
+
+    >>> sorted(catalogue())[:3]
+    ['2000q', 'advantage', 'advantage2']
+    """
+    entries = sorted(_hardware().iterdir(), key=lambda entry: entry.name)
+    names = [entry.name.removesuffix(".toml") for entry in entries if entry.name.endswith(".toml")]
+    return {name: _read(_hardware() / f"{name}.toml", name) for name in names}
+
+
+def load_machine(name: str | Path | None = None) -> Machine:
+    """Give a machine by its name in the catalogue or by the path of a TOML file.
+
+    None gives the default. Leap's live solvers come through `machine_from_sampler`.
+    """
+    if name is None:
+        return next(machine for machine in catalogue().values() if machine.default)
+    text = str(name)
+    if text.endswith(".toml"):
+        path = Path(text)
+        if not path.is_file():
+            raise InputError(f"{text}: no such file; expected the TOML of a machine")
+        return _read(path, path.stem)
+    known = _hardware() / f"{text}.toml"
+    if "/" in text or not known.is_file():
+        names = ", ".join(sorted(catalogue()))
+        raise InputError(
+            f"machine {text!r} is not known; expected one of {names}, or the path of a TOML file "
+            "(see qcompile machines)"
+        )
+    return _read(known, text)
+
+
+def machine_from_sampler(sampler: Any) -> Machine:
+    """Give the machine behind a structured sampler: DWaveSampler or MockDWaveSampler."""
+    properties = getattr(sampler, "properties", {})
+    if "topology" not in properties or not hasattr(sampler, "nodelist"):
+        raise InputError(f"{type(sampler).__name__} has no working graph: it is not a machine")
+    topology = properties["topology"]
+    whole = Machine(
+        name=str(properties.get("chip_id", "solver")),
+        title="live working graph",
+        topology=str(topology["type"]),
+        shape=_sizes(topology["type"], topology["shape"]),
+        qubits=len(sampler.nodelist),
+        couplers=len(sampler.edgelist),
+        **read_ranges({n: properties[f"{n}_range"] for n in _RANGES if f"{n}_range" in properties}),
+    )
+    couplers = {(min(a, b), max(a, b)) for a, b in sampler.edgelist}
+    dead = set(whole.whole_graph.nodes) - set(sampler.nodelist)
+    missing = {
+        (min(a, b), max(a, b))
+        for a, b in whole.whole_graph.edges
+        if a not in dead and b not in dead
+    } - couplers
+    return whole.without(dead, missing)
+
+
+def _sizes(topology: str, shape: Sequence[int]) -> tuple[int, ...]:
+    """Solvers state more than the generators take: a Pegasus shape may have one number."""
+    return tuple(int(s) for s in shape)[: len(_LARGEST.get(topology, shape))]
+
+
+def _hardware() -> Traversable:
+    """Find the catalogue: inside the installed package, or beside it in a checkout."""
+    installed = files("qcompile") / "hardware"
+    if installed.is_dir():
+        return installed
+    return Path(__file__).resolve().parent.parent.parent / "hardware"
+
+
+def _read(path: Traversable, name: str) -> Machine:
+    try:
+        with path.open("rb") as stream:
+            text = stream.read(_LARGEST_FILE + 1)
+        if len(text) > _LARGEST_FILE:
+            raise FormatError(f"more than {_LARGEST_FILE >> 10} kB")
+        parts = itertools.islice(_KEY_PART.finditer(text), _MOST_KEY_PARTS)
+        if sum(1 for _ in parts) == _MOST_KEY_PARTS:
+            raise FormatError("keys of very many parts")
+        content = tomllib.loads(text.decode())
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        raise FormatError(f"{path}: not a machine in TOML: {_shortened(error)}") from None
+    try:
+        return _machine_from(content, name)
+    except ValueError as error:  # ours, and Python's own where a number has too many digits
+        raise FormatError(f"{path}: {_shortened(error)}") from None
+
+
+def _shortened(error: Exception) -> str:
+    """Give the reason in one line, however much of the file it quotes."""
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return reason if len(reason) <= 300 else reason[:300] + "..."
+
+
+def _machine_from(content: Mapping[str, Any], name: str) -> Machine:
+    tables = {key: content.get(key, {}) for key in _TABLES}
+    for key, table in tables.items():
+        if not isinstance(table, dict):
+            raise FormatError(f"{key} is not a table")
+        _check_names(table, _TABLES[key], f"{key}.")
+    _check_names(content, _PLAIN | set(_TABLES), "")
+    for needed in ("topology", "shape"):
+        if needed not in content:
+            raise FormatError(f"{needed} is missing; expected topology and shape")
+    working, precision = tables["working"], tables["precision"]
+    shape = content["shape"]
+    if not isinstance(shape, list) or not all(_whole(s) for s in shape):
+        raise FormatError(f"shape is {shape!r}; expected a list of whole numbers")
+    for needed in ("h", "j"):
+        if needed not in tables["ranges"]:
+            raise FormatError(f"ranges.{needed} is missing")
+    return Machine(
+        name=name,
+        topology=str(content["topology"]),
+        shape=tuple(shape),
+        title=str(content.get("title", name)),
+        qubits=_count(working, "qubits"),
+        couplers=_count(working, "couplers"),
+        dead_qubits=frozenset(_dead_qubits(working)),
+        dead_couplers=frozenset(_dead_couplers(working)),
+        **read_ranges(tables["ranges"]),
+        precision=None if not precision else (_size(precision, "h"), _size(precision, "j")),
+        source=str(tables["source"].get("name", "")),
+        date=str(tables["source"].get("date", "")),
+        default=content.get("default") is True,
+    )
+
+
+def _check_names(table: Mapping[str, Any], known: Iterable[str], prefix: str) -> None:
+    strange = sorted(set(table) - set(known))
+    if strange:
+        raise FormatError(f"{prefix}{strange[0]} is not known; expected {', '.join(sorted(known))}")
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _count(table: Mapping[str, Any], key: str) -> int | None:
+    value = table.get(key)
+    if value is not None and (not _whole(value) or value < 1):
+        raise FormatError(f"working.{key} is {value!r}; expected a whole number above 0")
+    return value
+
+
+def _dead_qubits(table: Mapping[str, Any]) -> list[int]:
+    dead = table.get("dead_qubits", [])
+    if not isinstance(dead, list) or not all(_whole(q) for q in dead):
+        raise FormatError("working.dead_qubits: expected a list of qubit numbers")
+    return dead
+
+
+def _dead_couplers(table: Mapping[str, Any]) -> list[tuple[int, int]]:
+    dead = table.get("dead_couplers", [])
+    if not isinstance(dead, list) or not all(
+        isinstance(pair, list) and len(pair) == 2 and all(_whole(q) for q in pair) for pair in dead
+    ):
+        raise FormatError("working.dead_couplers: expected a list of [qubit, qubit]")
+    return [(min(pair), max(pair)) for pair in dead]
+
+
+def _size(table: Mapping[str, Any], key: str) -> float:
+    value: Any = table.get(key)
+    if not _is_number(value) or not value > 0:
+        raise FormatError(f"precision.{key} is {value!r}; expected a number above 0")
+    return float(value)
+
+
+def _is_number(value: Any) -> bool:
+    """Whole numbers may be larger than any float."""
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return plain and abs(value) < _LARGEST_NUMBER
+
+
+def read_ranges(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Read ranges as the solver names them, checked."""
+    given: dict[str, Any] = {}
+    for key, value in table.items():
+        numbers = isinstance(value, list | tuple) and all(map(_is_number, value))
+        if not numbers or len(value) != 2 or not value[0] < value[1]:
+            raise FormatError(f"ranges.{key} is {value!r}; expected [low, high]")
+        if key != "annealing_time" and not value[0] < 0 < value[1]:
+            raise FormatError(f"ranges.{key} is {value!r}; expected a range around 0")
+        given[f"{key}_range"] = (float(value[0]), float(value[1]))
+    return given
