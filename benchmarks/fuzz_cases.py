@@ -105,7 +105,7 @@ def _reader(folder: Path, name: str, read: Read, *saves: Read) -> Reader:
 
 
 def _of_text(folder: Path) -> Iterator[Reader]:
-    from qcompile.data.rows import read
+    from qcompile.data.read import read
 
     texts = (
         b"+1 1:0.5 3:-2e-3 # first\n-1 2:1\n\n1 1:0.1234567890123456789 2:3\n-1 3:7\n",
@@ -122,7 +122,7 @@ def _of_text(folder: Path) -> Iterator[Reader]:
 def _compiled() -> tuple[Any, Any]:
     """Give a problem, and one with terms left out and a price for weights."""
     from qcompile import compile
-    from qcompile.pipeline import QuboOptions
+    from qcompile.reduction.quadratize import QuboOptions
 
     name = "synthetic:examples=20,features=2"
     few = QuboOptions(max_ancillas=1)
@@ -130,21 +130,24 @@ def _compiled() -> tuple[Any, Any]:
 
 
 def _of_polynomials(folder: Path) -> Iterator[Reader]:
+    from qcompile import load_loss, load_moments, load_pubo, save_loss, save_moments, save_pubo
     from qcompile.files import qubo as qubo_files
-    from qcompile.files import storage as files
 
     whole, cut = _compiled()
-    yield _reader(folder, "loss.json", files.load_loss, lambda p: files.save_loss(whole.loss, p))
+    yield _reader(folder, "loss.json", load_loss, lambda p: save_loss(whole.loss, p))
     yield _reader(
-        folder, "moments.npz", files.load_moments, lambda p: files.save_moments(whole.moments, p)
+        folder,
+        "moments.npz",
+        load_moments,
+        lambda p: save_moments(whole.moments, p),
     )
     for ending in ("json", "npz"):
         yield _reader(
             folder,
             f"pubo.{ending}",
-            files.load_pubo,
-            lambda p: files.save_pubo(whole.pubo, p),
-            lambda p: files.save_pubo(cut.pubo, p),
+            load_pubo,
+            lambda p: save_pubo(whole.pubo, p),
+            lambda p: save_pubo(cut.pubo, p),
         )
         yield _reader(
             folder,
@@ -157,10 +160,13 @@ def _of_polynomials(folder: Path) -> Iterator[Reader]:
 
 def _of_answers(folder: Path) -> Iterator[Reader]:
     from qcompile.embedding.embed import embed
+    from qcompile.files.classifier import load_classifier, save_classifier
     from qcompile.files.embedding import load_embedding, save_embedding
-    from qcompile.stages.classifier import decode, load_classifier, save_classifier
-    from qcompile.stages.machines import Machine, load_machine
-    from qcompile.stages.samples import load_samples, samples_of, save_samples
+    from qcompile.files.machines import load_machine
+    from qcompile.files.samples import load_samples, save_samples
+    from qcompile.objective.decode import decode
+    from qcompile.stages.machine import Machine
+    from qcompile.stages.samples import samples_of
 
     qubo = _compiled()[0].qubo
     bits = np.array([[0, 1, 0, 1], [1, 1, 1, 0]], dtype=np.int8)
@@ -182,7 +188,8 @@ def _of_answers(folder: Path) -> Iterator[Reader]:
 
 def _of_other_programs(folder: Path) -> Iterator[Reader]:
     """Give polynomials as dimod, cimod and people write them."""
-    from qcompile.files.interchange import read_pubo, write_pubo
+    from qcompile.files.interchange import read_pubo
+    from qcompile.files.interchange_out import write_pubo
 
     named = read_pubo({("a", "b", "c"): 2.0, ("b",): -1.0, (): 0.5}, vartype="SPIN")
     pairs = read_pubo({(0, 1): 2.0, (1,): -1.0, (): 0.5})
@@ -200,7 +207,7 @@ def _of_other_programs(folder: Path) -> Iterator[Reader]:
 
 
 def _of_jobs(folder: Path) -> Iterator[Reader]:
-    from qcompile.leap.jobs import load_job
+    from qcompile.leap.job_store import load_job
 
     def job_of(path: Path) -> object:
         job = load_job(path.parent)

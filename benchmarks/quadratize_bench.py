@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.common import best_time, data_file, options, peak_memory, row
 from qcompile import Pubo, compile, quadratize, save_qubo
-from qcompile.stages.artifacts import frozen
+from qcompile.stages.arrays import frozen
 
 
 def complete(variables: int, degree: int) -> Pubo:

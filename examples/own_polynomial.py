@@ -11,8 +11,8 @@ from dwave.samplers import SimulatedAnnealingSampler
 from dwave.system.testing import MockDWaveSampler
 
 import qcompile
-from qcompile.files.interchange import labels_of
 from qcompile.ocean import PuboSampler
+from qcompile.stages.labels import labels_of
 
 PATHS = [("gate", "pond"), ("gate", "hill"), ("pond", "oak"), ("hill", "oak"), ("oak", "bridge")]
 CROWDS = [("gate", "pond", "hill"), ("pond", "oak", "bridge"), ("hill", "oak", "bridge")]

@@ -22,14 +22,18 @@ from numpy.typing import NDArray
 from qcompile.embedding.embed import embed
 from qcompile.embedding.unembed import unembed
 from qcompile.errors import InputError
-from qcompile.files.interchange import Label, numbered
+from qcompile.files.interchange import numbered
+from qcompile.files.machines import machine_from_sampler
 from qcompile.reduction.quadratize import quadratize
 from qcompile.solvers.solve import solve
-from qcompile.stages.artifacts import Pubo, Qubo
 from qcompile.stages.embedded import Embedding, problem_id
-from qcompile.stages.machines import Machine, machine_from_sampler
+from qcompile.stages.labels import Label
+from qcompile.stages.machine import Machine
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
 
 __all__ = ["PuboSampler"]
+
 
 _OWN = ("num_reads", "num_sweeps", "seed")
 _COMMON = ("keep_penalty_variables", "discard_unsatisfied", "penalty_strength")

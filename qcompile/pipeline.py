@@ -2,118 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from qcompile.data import named_sets
-from qcompile.data.rows import (
-    LateIndexZeroError,
-    RowStream,
-    add_noise,
-    prepare,
-    read,
-    shuffle,
-)
+from qcompile.data.options import DataOptions, load_data
+from qcompile.data.stream import LateIndexZeroError, RowStream
 from qcompile.data.svmlight import file_names
 from qcompile.errors import InputError
 from qcompile.moments.accumulate import moments_of
+from qcompile.moments.dask import total_on
 from qcompile.moments.parts import local_total, moments_of_parts
 from qcompile.objective.discretize import discretize
-from qcompile.objective.fit import fit_loss
+from qcompile.objective.fit import LossOptions, fit_loss_with, needs_fit
 from qcompile.objective.prune import prune
-from qcompile.reduction.quadratize import quadratize
+from qcompile.reduction.quadratize import QuboOptions, quadratize
 from qcompile.runtime.timing import passing
-from qcompile.stages.artifacts import Dataset, Loss, Moments, Pubo, Qubo
+from qcompile.stages.dataset import Dataset
+from qcompile.stages.loss import Loss
+from qcompile.stages.moments import Moments
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
 
-__all__ = [
-    "Compiled",
-    "DataOptions",
-    "LossOptions",
-    "QuboOptions",
-    "compile",
-    "load_data",
-    "load_moments_of",
-]
+__all__ = ["Compiled", "compile", "load_moments_of"]
+
 
 Observer: TypeAlias = Callable[[str, Any], None]
-
-
-@dataclass(frozen=True)
-class DataOptions:
-    """How to read and prepare the data; see `qcompile.data`."""
-
-    positive: float | None = None
-    rows: int | None = None
-    index_base: int | None = None
-    num_features: int | None = None
-    shuffle: bool = False
-    noise: float = 0.0
-    features: int | None = None
-    scale: str = "none"
-    bias: bool = False
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.noise <= 1:
-            raise InputError(f"label noise {self.noise:g}; expected a share between 0 and 1")
-        if not 0 <= self.seed < 2**32:
-            raise InputError(f"seed {self.seed}; expected 0 to {2**32 - 1}")
-
-    @property
-    def need_all_rows_at_once(self) -> bool:
-        """Whether the rows must be held at once even if they come in parts."""
-        return self.shuffle or self.noise > 0 or self.rows is not None
-
-    @property
-    def need_all_rows(self) -> bool:
-        """Whether the rows must be held at once; otherwise the file is read in pieces."""
-        statistics = self.features is not None or self.scale in ("standard", "max-abs")
-        return (
-            statistics
-            or self.shuffle
-            or self.noise > 0
-            or (self.bias and self.num_features is None)
-        )
-
-
-@dataclass(frozen=True)
-class LossOptions:
-    """Which loss to fit; see `qcompile.loss.fit_loss`."""
-
-    order: int | None = None
-    fit: str = "risk"
-    omega: float | None = None
-    coefficients: Sequence[float] | None = None
-    prior_std: float | None = None
-    l2: float | None = None
-    range_: float | str = "auto"
-
-    @property
-    def degree(self) -> int:
-        """Degree of moments that the loss needs: 3 unless said otherwise."""
-        if self.coefficients is None:
-            return 3 if self.order is None else self.order
-        return len(self.coefficients) - 1
-
-    def __post_init__(self) -> None:
-        if self.coefficients is not None and self.order not in (None, self.degree):
-            raise InputError(
-                f"order {self.order} with {len(self.coefficients)} coefficients, which make a loss "
-                f"of order {self.degree}: leave out one of them"
-            )
-
-
-@dataclass(frozen=True)
-class QuboOptions:
-    """How to reduce the polynomial; see `qcompile.quadratize.quadratize`."""
-
-    cover: str = "auto"
-    strength: float = 1.0
-    max_ancillas: int | None = None
-    time_limit: float = 60.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,42 +103,6 @@ def compile(
     return Compiled(moments, fitted, pubo, qubo, data.seed)
 
 
-def load_data(
-    source: str | Path,
-    options: DataOptions,
-    *,
-    progress: Callable[[int, int | None], None] | None = None,
-) -> Dataset:
-    """Read, shuffle, limit, add label noise, choose features, scale: in this order."""
-    with passing("read"):
-        data = _read(source, options, progress)
-    with passing("prepare"):
-        return prepare(data, scale=options.scale, features=options.features, bias=options.bias)
-
-
-def _read(
-    source: str | Path,
-    options: DataOptions,
-    progress: Callable[[int, int | None], None] | None,
-) -> Dataset:
-    data = read(
-        source,
-        positive=options.positive,
-        rows=None if options.shuffle else options.rows,
-        index_base=options.index_base,
-        num_features=options.num_features,
-        seed=options.seed,
-        progress=progress,
-    )
-    if options.shuffle:
-        data = shuffle(data, seed=options.seed)
-        if options.rows is not None:
-            data = data.take(slice(options.rows))
-    if options.noise:
-        data = add_noise(data, options.noise, seed=options.seed)
-    return data
-
-
 def load_moments_of(
     source: str | Path,
     data: DataOptions,
@@ -242,8 +123,6 @@ def load_moments_of(
     if client is not None or (len(names) > 1 and not data.need_all_rows_at_once):
         total = local_total(names, names, progress)
         if client is not None:
-            from qcompile.moments.dask import total_on
-
             total = total_on(client, names, names, progress)
         name = Path(str(source)).name
         with passing("read and moments, file by file"):
@@ -269,24 +148,6 @@ def load_moments_of(
         if str(source) == "-":  # gone
             raise
         return load_moments_of(source, replace(data, index_base=0), loss, progress=progress)
-
-
-def fit_loss_with(moments: Moments, options: LossOptions) -> Loss:
-    """Fit the loss that the options ask for."""
-    return fit_loss(
-        moments,
-        options.degree,
-        fit=options.fit,
-        omega=options.omega,
-        coefficients=options.coefficients,
-        prior_std=options.prior_std,
-        l2=options.l2,
-        range_=options.range_,
-    )
-
-
-def needs_fit(loss: LossOptions) -> bool:
-    return loss.coefficients is None and loss.fit == "risk" and loss.degree % 2 == 1
 
 
 def _options(

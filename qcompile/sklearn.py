@@ -10,11 +10,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from qcompile.data.rows import prepare
+from qcompile.data.prepare import prepare
 from qcompile.errors import InputError
-from qcompile.pipeline import LossOptions
-from qcompile.stages.artifacts import Dataset, Preparation, frozen
-from qcompile.training.train import SolveOptions, train
+from qcompile.objective.fit import LossOptions
+from qcompile.solvers.options import SolveOptions
+from qcompile.stages.arrays import frozen
+from qcompile.stages.dataset import Dataset
+from qcompile.stages.preparation import Preparation
+from qcompile.training.train import train
 
 __all__ = ["PolynomialLossClassifier"]
 

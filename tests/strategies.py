@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
-from qcompile.data.rows import from_arrays
-from qcompile.stages.artifacts import Dataset
+from qcompile.data.prepare import from_arrays
+from qcompile.stages.dataset import Dataset
 
 
 @st.composite

@@ -15,7 +15,8 @@ import pytest
 
 from qcompile import moments_of, read
 from qcompile.cli.app import main
-from qcompile.files import storage as files
+from qcompile.files import loss, moments
+from qcompile.files.pubo import load_pubo
 
 
 def run(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -48,18 +49,18 @@ def test_compile_writes_what_it_is_asked_for(
 ) -> None:
     emits = ["--emit", "pubo.json", "--emit", "loss.json", "--emit", "moments.npz"]
     assert main(["compile", "synthetic", "--order", "3", "--bits", "2", *emits]) == 0
-    pubo = files.load_pubo("pubo.json")
+    pubo = load_pubo("pubo.json")
     assert pubo.terms == (18, 153, 816)
-    assert files.load_loss("loss.json") == pubo.loss
-    assert files.load_moments("moments.npz").features == 9
+    assert loss.load_loss("loss.json") == pubo.loss
+    assert moments.load_moments("moments.npz").features == 9
     assert "816" in capsys.readouterr().out
 
 
 def test_the_kind_can_be_named_before_the_path(here: Path) -> None:
     assert main(["compile", "synthetic", "--bits=1", "--emit", "pubo=a.json", "-q"]) == 0
-    assert files.load_pubo("a.json").variables == 9
+    assert load_pubo("a.json").variables == 9
     assert main(["compile", "synthetic", "--bits=1", "--emit", "pubo=b.npz", "-q"]) == 0
-    assert files.load_pubo("b.npz").to_dict() == files.load_pubo("a.json").to_dict()
+    assert load_pubo("b.npz").to_dict() == load_pubo("a.json").to_dict()
 
 
 def test_an_artifact_on_standard_output_stands_alone() -> None:
@@ -173,7 +174,7 @@ def test_options_reach_the_artifact(here: Path) -> None:
     arguments = ["compile", "breast-cancer", "--features", "3", "--scale", "standard", "--bias"]
     arguments += ["--bits", "1", "--l0", "0.1", "--l2", "0.5", "--range", "0.4", "-q"]
     assert main([*arguments, "--emit", "pubo.json"]) == 0
-    pubo = files.load_pubo("pubo.json")
+    pubo = load_pubo("pubo.json")
     assert pubo.loss is not None
     assert pubo.preparation is not None
     assert (pubo.loss.l2, pubo.loss.range_, pubo.l0) == (0.5, 0.4, 0.1)

@@ -21,13 +21,12 @@ from typing import Any
 import dimod
 import pytest
 
-from qcompile.cli import app as cli
-from qcompile.cli import common as cli_common
+from qcompile.cli import app, output, parsing
 from qcompile.cli.app import _parser, main
 from qcompile.files.qubo import load_qubo
-from qcompile.leap.jobs import list_jobs
+from qcompile.files.samples import load_samples
+from qcompile.leap.job_store import list_jobs
 from qcompile.runtime import progress
-from qcompile.stages.samples import load_samples
 from tests.sapi import Sapi
 
 JOB = re.compile(r"\b2026\d{4}-\d{6}-[0-9a-f]{8}\b")  # the id that stands in examples
@@ -131,9 +130,7 @@ def test_the_help_says_what_exit_codes_mean() -> None:
     codes = re.findall(r"^ +(\d+)  \S", text.split("Exit codes:")[1], re.M)
     assert codes == ["0", "1", "2", "3", "130"]
     constants = {
-        value
-        for name, value in vars(cli_common).items()
-        if name.isupper() and isinstance(value, int)
+        value for name, value in vars(parsing).items() if name.isupper() and isinstance(value, int)
     }
     assert constants | {0} == set(map(int, codes))
 
@@ -226,7 +223,7 @@ MORE_LINES = [
 
 def glossary(command: str) -> re.Pattern[str]:
     """Read the names that the page explains for a command; words in capitals stand for others."""
-    page = (Path(__file__).parent.parent / cli_common.GLOSSARY).read_text()
+    page = (Path(__file__).parent.parent / parsing.GLOSSARY).read_text()
     text = page.partition("## What the numbers mean")[2].partition("\n## ")[0]
     names: list[str] = []
     for section in text.split("\n### ")[1:]:
@@ -235,7 +232,7 @@ def glossary(command: str) -> re.Pattern[str]:
             for row in re.findall(r"^\| (`.*?`) \|", body, re.M):
                 names += re.findall(r"`([^`]+)`", row)
     shown = [re.sub(r"\b(N|S|NAME|PART|SETTING)\b", ".+", name) for name in names]
-    keys = [re.sub(r"(?<=_)(n|s)$", ".+", cli_common.key_of(name)) for name in names]
+    keys = [re.sub(r"(?<=_)(n|s)$", ".+", output.key_of(name)) for name in names]
     return re.compile("|".join([*shown, *keys]))
 
 
@@ -334,9 +331,9 @@ def test_values_are_shown_for_people(capsys: pytest.CaptureFixture[str]) -> None
         "numbers": (1.0, 2.5),
         "many": 12345678,
         "advice": "",
-        "size": cli_common.Worded(2048, "2 kB", "bytes"),
+        "size": output.Worded(2048, "2 kB", "bytes"),
     }
-    cli_common.show(summary, options, written=["a file"])
+    output.show(summary, options, written=["a file"])
     assert capsys.readouterr().out.splitlines() == [
         "a share            0.333333",
         "Two words, joined  not known",
@@ -349,7 +346,7 @@ def test_values_are_shown_for_people(capsys: pytest.CaptureFixture[str]) -> None
         "written            a file",
     ]
     options.json = True
-    cli_common.show(summary, options, written=["a file"])
+    output.show(summary, options, written=["a file"])
     assert json.loads(capsys.readouterr().out) == {
         "a_share": 1 / 3,
         "two_words_joined": None,
@@ -363,7 +360,7 @@ def test_values_are_shown_for_people(capsys: pytest.CaptureFixture[str]) -> None
         "written": ["a file"],
     }
     options.quiet = True
-    cli_common.show(summary, options)
+    output.show(summary, options)
     assert capsys.readouterr().out == ""
 
 
@@ -380,7 +377,7 @@ def test_tables_are_shown_for_people(
 ) -> None:
     options = argparse.Namespace(quiet=False, json=False, format=kind)
     first = {"a_share": 1 / 3, "fits": True, "many": 12345678}
-    cli_common.show_rows([first, {"a_share": 0, "fits": None, "many": None}], options)
+    output.show_rows([first, {"a_share": 0, "fits": None, "many": None}], options)
     shown = capsys.readouterr().out.splitlines()
     assert [line for line in shown[:3] if "---" not in line][:2] == expected
     assert ("not known" in shown[-1]) == (kind != "csv")
@@ -679,4 +676,4 @@ def test_a_bar_is_silent_where_it_is_not_wanted(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_way_of_the_help_names_commands_that_exist() -> None:
-    assert {name for names in cli._WAYS.values() for name in names} <= set(commands())
+    assert {name for names in app._WAYS.values() for name in names} <= set(commands())

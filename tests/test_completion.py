@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from qcompile.cli.app import _parser, main
-from qcompile.cli.common import Parser
 from qcompile.cli.completion import SHELLS, script_for
+from qcompile.cli.parsing import Parser
 
 # Each is given the script and the words, and answers with what the shell offers, a line each.
 # For bash the words come as readline splits them (also at =).

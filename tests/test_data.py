@@ -17,19 +17,13 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
 from qcompile import InputError
-from qcompile.data import named_sets
-from qcompile.data.rows import (
-    RowStream,
-    add_noise,
-    folds,
-    from_arrays,
-    prepare,
-    read,
-    shuffle,
-    split,
-)
-from qcompile.files import storage as files
-from qcompile.stages.artifacts import Dataset, Preparation
+from qcompile.data import named_sets, svmlight
+from qcompile.data.prepare import from_arrays, prepare
+from qcompile.data.read import read
+from qcompile.data.split import add_noise, folds, shuffle, split
+from qcompile.data.stream import RowStream
+from qcompile.stages.dataset import Dataset
+from qcompile.stages.preparation import Preparation
 from tests.strategies import datasets, dense
 
 SMALL = b"# a comment\n1 1:0.5 3:-2e1 # another\n\n-1 qid:7 2:.25\n1 1:1 2:2 3:3\r\n"
@@ -193,7 +187,7 @@ def test_writing_and_reading_back_gives_the_same_rows(data: Dataset) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.svm"
-        files.save_svmlight(data, path)
+        svmlight.save_svmlight(data, path)
         back = read(path)
         np.testing.assert_array_equal(dense(back), dense(data))
         np.testing.assert_array_equal(back.y, data.y)

@@ -29,12 +29,18 @@ from qcompile import (
     moments_of,
 )
 from qcompile.cli.app import main
-from qcompile.data.rows import add_noise, from_arrays, prepare, read, shuffle, split
-from qcompile.files import storage as files
-from qcompile.objective import weight_range
+from qcompile.data import svmlight
+from qcompile.data.options import DataOptions, load_data
+from qcompile.data.prepare import from_arrays, prepare
+from qcompile.data.read import read
+from qcompile.data.split import add_noise, shuffle, split
+from qcompile.files import atomic
+from qcompile.files.moments import load_moments, save_moments
+from qcompile.files.pubo import load_pubo, save_pubo
+from qcompile.objective import cubic, weight_range
 from qcompile.objective.descent_kernel import _best_step
-from qcompile.pipeline import Compiled, DataOptions, load_data
-from qcompile.stages.artifacts import Preparation
+from qcompile.pipeline import Compiled
+from qcompile.stages.preparation import Preparation
 from tests import judge
 from tests.strategies import dense
 
@@ -126,7 +132,7 @@ def test_too_many_features_for_a_search_get_the_safe_range(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     moments = moments_of(prepare(read("breast-cancer"), scale="standard"), 3)
-    monkeypatch.setattr(weight_range, "_MOST_FEATURES", 29)
+    monkeypatch.setattr(cubic, "_MOST_FEATURES", 29)
     loss = fit_loss(moments)
     assert "too many" in loss.notes[0]
     assert loss.zeta * math.sqrt(30) * moments.rms_norm <= loss.turn * (1 + 1e-9)
@@ -135,7 +141,7 @@ def test_too_many_features_for_a_search_get_the_safe_range(
 def test_unpacked_tensors_are_the_full_ones() -> None:
     data = read("synthetic:examples=20,features=4")
     z = dense(data) * data.y[:, None]
-    full = weight_range._full(moments_of(data, 3), 3)
+    full = cubic._full(moments_of(data, 3), 3)
     np.testing.assert_allclose(full, np.einsum("ia,ib,ic->abc", z, z, z) / 20, atol=1e-12)
 
 
@@ -144,7 +150,7 @@ def test_the_search_knows_the_value_at_the_point_that_it_finds(order: int) -> No
     data = prepare(read("breast-cancer"), scale="standard", features=6)
     moments = moments_of(data, order)
     loss = fit_loss(moments, range_=1.0, l2=0.2, prior_std=0.7)
-    objective = weight_range._objective(moments, loss)
+    objective = cubic.objective_of(moments, loss)
     assert objective is not None
     energy, point = objective.lowest(1.0)
     weights = 0.7 * point
@@ -353,7 +359,7 @@ def test_seeds_matter() -> None:
 def test_one_class_against_the_rest_reads_back_as_written(tmp_path: Path, positive: float) -> None:
     labels = [positive, positive + 1, positive + 2, positive]
     data = from_arrays(np.arange(1.0, 5)[:, None], labels, positive=positive)
-    files.save_svmlight(data, tmp_path / "out.svm")
+    svmlight.save_svmlight(data, tmp_path / "out.svm")
     np.testing.assert_array_equal(read(tmp_path / "out.svm").y, data.y)
 
 
@@ -361,7 +367,7 @@ def test_one_class_against_the_rest_reads_back_as_written(tmp_path: Path, positi
 def test_compressed_files_are_written_as_well(tmp_path: Path, ending: str) -> None:
     data = read("breast-cancer")
     for name in ("a", "b"):
-        files.save_svmlight(data, tmp_path / f"{name}.svm.{ending}")
+        svmlight.save_svmlight(data, tmp_path / f"{name}.svm.{ending}")
     np.testing.assert_array_equal(dense(read(tmp_path / f"a.svm.{ending}")), data.x)
     one, two = ((tmp_path / f"{name}.svm.{ending}").read_bytes() for name in ("a", "b"))
     assert one == two
@@ -410,7 +416,7 @@ def test_a_late_index_zero_is_read_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("qcompile.data.svmlight._PIECE_BYTES", 16)
-    monkeypatch.setattr("qcompile.data.rows._BATCH_BYTES", 1)
+    monkeypatch.setattr("qcompile.data.stream._BATCH_BYTES", 1)
     path = svm(tmp_path, "1 1:1 2:1\n-1 1:2 2:3\n" * 5 + "1 0:1\n")
     assert compile(path, bits=1).moments.features == 3
 
@@ -466,19 +472,19 @@ def test_terms_that_cannot_be_are_refused(
     made: Compiled, tmp_path: Path, change: Callable[[Any], None]
 ) -> None:
     path = tmp_path / "pubo.json"
-    files.save_pubo(made.pubo, path)
+    save_pubo(made.pubo, path)
     content = orjson.loads(path.read_bytes())
     change(content)
     path.write_bytes(orjson.dumps(content))
     with pytest.raises(QcompileError):
-        files.load_pubo(path)
+        load_pubo(path)
 
 
 def test_numbers_that_are_none_are_refused(made: Compiled, tmp_path: Path) -> None:
     nothing = tuple(c * math.nan for c in made.pubo.coefficients)
-    files.save_pubo(replace(made.pubo, coefficients=nothing), tmp_path / "p.npz")
+    save_pubo(replace(made.pubo, coefficients=nothing), tmp_path / "p.npz")
     with pytest.raises(QcompileError):
-        files.load_pubo(tmp_path / "p.npz")
+        load_pubo(tmp_path / "p.npz")
 
 
 def test_moments_must_be_complete_and_possible(made: Compiled, tmp_path: Path) -> None:
@@ -489,15 +495,15 @@ def test_moments_must_be_complete_and_possible(made: Compiled, tmp_path: Path) -
         replace(made.moments, sum_of_squares=-1.0),
         replace(made.moments, order=10**9),
     ):
-        files.save_moments(bad, tmp_path / "m.npz")
+        save_moments(bad, tmp_path / "m.npz")
         with pytest.raises(QcompileError):
-            files.load_moments(tmp_path / "m.npz")
+            load_moments(tmp_path / "m.npz")
 
 
 def test_new_files_have_the_usual_permissions(tmp_path: Path) -> None:
     old = os.umask(0o027)
     try:
-        with files.write_atomically(tmp_path / "file") as stream:
+        with atomic.write_atomically(tmp_path / "file") as stream:
             stream.write(b"x")
     finally:
         os.umask(old)
@@ -507,15 +513,15 @@ def test_new_files_have_the_usual_permissions(tmp_path: Path) -> None:
 def test_large_json_is_refused_in_time(
     made: Compiled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files.save_pubo(made.pubo, tmp_path / "p.json")
+    save_pubo(made.pubo, tmp_path / "p.json")
     monkeypatch.setenv("QCOMPILE_MEMORY", "1KB")
     with pytest.raises(MemoryLimitError):
-        files.load_pubo(tmp_path / "p.json")
+        load_pubo(tmp_path / "p.json")
 
 
 def test_an_encrypted_archive_is_an_error(made: Compiled, tmp_path: Path) -> None:
     path = tmp_path / "p.npz"
-    files.save_pubo(made.pubo, path)
+    save_pubo(made.pubo, path)
     content = bytearray(path.read_bytes())
     entry = content.rfind(b"PK\x01\x02")
     while entry >= 0:  # the flag that says "encrypted", in the directory and before each file
@@ -523,15 +529,15 @@ def test_an_encrypted_archive_is_an_error(made: Compiled, tmp_path: Path) -> Non
         entry = content.rfind(b"PK\x01\x02", 0, entry)
     path.write_bytes(bytes(content))
     with pytest.raises(QcompileError):
-        files.load_pubo(path)
+        load_pubo(path)
 
 
 def test_a_failure_leaves_none_of_several_files(tmp_path: Path) -> None:
     (tmp_path / "one").write_text("old")
-    with pytest.raises(RuntimeError), files.all_or_nothing():
-        with files.write_atomically(tmp_path / "one") as stream:
+    with pytest.raises(RuntimeError), atomic.all_or_nothing():
+        with atomic.write_atomically(tmp_path / "one") as stream:
             stream.write(b"new")
-        with files.write_atomically(tmp_path / "two") as stream:
+        with atomic.write_atomically(tmp_path / "two") as stream:
             raise RuntimeError
     assert (tmp_path / "one").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["one"]
@@ -549,7 +555,7 @@ def test_the_preparation_is_kept_with_the_loss(tmp_path: Path) -> None:
 def test_options_are_passed_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "pubo.json")
     assert main(["compile", "synthetic", "--bits=2", "--threshold=0.01", "-q", "--emit", path]) == 0
-    assert files.load_pubo(path).dropped > 0
+    assert load_pubo(path).dropped > 0
     one, two = str(tmp_path / "a"), str(tmp_path / "b")
     arguments = ["data", "breast-cancer", "--seed=5", "--split", ".5", ".5", "-o", one, "-o", two]
     assert main([*arguments, "-q"]) == 0
@@ -562,7 +568,7 @@ def test_options_are_passed_on(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 def test_files_are_prepared_like_named_sets(tmp_path: Path) -> None:
     path = tmp_path / "cancer.svm"
-    files.save_svmlight(read("breast-cancer"), path)
+    svmlight.save_svmlight(read("breast-cancer"), path)
     moments = compile(path, bits=1, noise=0.2).moments
     expected = moments_of(add_noise(read(path), 0.2), 3)
     np.testing.assert_array_equal(moments.tensors[1, 0], expected.tensors[1, 0])

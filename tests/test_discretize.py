@@ -22,8 +22,8 @@ from qcompile import (
     fit_loss,
     moments_of,
 )
-from qcompile.data.rows import read
-from qcompile.files import storage as files
+from qcompile.data.read import read
+from qcompile.files.pubo import load_pubo, save_pubo
 from qcompile.stages import multisets
 from tests import judge
 
@@ -73,7 +73,7 @@ def test_terms_are_sorted_unique_and_complete() -> None:
 
 def test_features_that_never_meet_make_no_term() -> None:
     x = np.array([[1.0, 0, 0], [0, 1, 0], [0, 1, 1], [0, 0, 1]])
-    from qcompile.data.rows import from_arrays
+    from qcompile.data.prepare import from_arrays
 
     moments = moments_of(from_arrays(x, [1, -1, 1, 1]), 3)
     pubo = discretize(moments, fit_loss(moments, coefficients=(0, -1, 0, 1), range_=1.0), 1)
@@ -148,15 +148,15 @@ def test_too_many_terms_are_refused_before_they_are_built(monkeypatch: pytest.Mo
 def test_polynomials_come_back_from_files(tmp_path: Path, ending: str, l0: float) -> None:
     pubo = compiled(l0=l0)
     path = tmp_path / f"pubo.{ending}"
-    files.save_pubo(pubo, path)
+    save_pubo(pubo, path)
     first = path.read_bytes()
-    back = files.load_pubo(path)
+    back = load_pubo(path)
     assert back.to_dict() == pubo.to_dict()
     assert (back.variables, back.encoding, back.loss) == (pubo.variables, pubo.encoding, pubo.loss)
     assert back.preparation is not None
     assert pubo.preparation is not None
     assert back.preparation.to_dict() == pubo.preparation.to_dict()
-    files.save_pubo(back, path)
+    save_pubo(back, path)
     assert path.read_bytes() == first
 
 

@@ -36,10 +36,12 @@ from qcompile import (
     train,
 )
 from qcompile.cli.app import main
-from qcompile.data.svmlight import lines
-from qcompile.moments.dask import cluster, in_order
-from qcompile.pipeline import DataOptions, LossOptions, load_moments_of
-from qcompile.training.train import SolveOptions
+from qcompile.data.options import DataOptions
+from qcompile.data.svmlight import lines_of
+from qcompile.objective.fit import LossOptions
+from qcompile.pipeline import load_moments_of
+from qcompile.runtime.cluster import cluster, in_order
+from qcompile.solvers.options import SolveOptions
 from tests.test_parts import sparse_lines, write_parts
 
 pytest.importorskip("distributed")
@@ -255,7 +257,7 @@ def test_one_class_against_the_rest(client: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     x, labels = rng.normal(size=(60, 3)), np.repeat([5.0, 1.0, 3.0], 20)
     whole = moments_of(from_arrays(x, labels, positive=1.0), 2)
-    text = list(lines(x, labels))
+    text = list(lines_of(x, labels))
     pattern = write_parts(tmp_path, [text[:15], text[15:45], text[45:]])
     rows = da.from_array(x, chunks=(25, 3))
     found = [
@@ -322,7 +324,7 @@ def test_wide_rows_are_summed_alike(client: Any, tmp_path: Path) -> None:
     """So wide that one machine would use all its cores for a single matrix product."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 350))
-    text = list(lines(x, np.where(x[:, 0] > 0, 1.0, -1.0)))
+    text = list(lines_of(x, np.where(x[:, 0] > 0, 1.0, -1.0)))
     pattern = write_parts(tmp_path, [text[:40], text[40:]])
     loss = LossOptions(coefficients=(0.0, 1.0, 1.0, 1.0))
     local = load_moments_of(pattern, DataOptions(), loss)

@@ -40,10 +40,12 @@ from qcompile import (
 )
 from qcompile.embedding.biclique import layouts, lines_of, roles_of
 from qcompile.embedding.capacity import FORMULA_ERROR, largest_bits, likely_qubits
-from qcompile.embedding.chain_kernels import board_of, improve, settle, trim_all
-from qcompile.embedding.chain_strength import scaling_of, strength_of, sweep, with_strength
-from qcompile.embedding.embed import _rows
+from qcompile.embedding.chain_kernels import board_of, settle, trim_all
+from qcompile.embedding.chain_strength import strength_of, sweep, with_strength
+from qcompile.embedding.kernel_input import _rows
 from qcompile.embedding.preflight import least_qubits, most_bits
+from qcompile.embedding.reroute_kernels import improve
+from qcompile.embedding.scaling import scaling_of
 from tests.judge import all_assignments
 
 SMALL = ("chimera4", "pegasus4", "zephyr3")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from qcompile import read, split
-from qcompile.files.storage import save_svmlight
+from qcompile.data.svmlight import save_svmlight
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qcompile import InputError, MemoryLimitError, QcompileError, compile
-from qcompile.files import storage as files
+from qcompile.files import atomic, loss, moments, pubo
 from qcompile.pipeline import Compiled
 
 
@@ -22,18 +22,18 @@ from qcompile.pipeline import Compiled
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made: Compiled = compile("synthetic:examples=30,features=3", bits=2)
     path = tmp_path_factory.mktemp("artifacts")
-    files.save_pubo(made.pubo, path / "pubo.json")
-    files.save_pubo(made.pubo, path / "pubo.npz")
-    files.save_loss(made.loss, path / "loss.json")
-    files.save_moments(made.moments, path / "moments.npz")
+    pubo.save_pubo(made.pubo, path / "pubo.json")
+    pubo.save_pubo(made.pubo, path / "pubo.npz")
+    loss.save_loss(made.loss, path / "loss.json")
+    moments.save_moments(made.moments, path / "moments.npz")
     return path
 
 
 LOADERS = {
-    "pubo.json": files.load_pubo,
-    "pubo.npz": files.load_pubo,
-    "loss.json": files.load_loss,
-    "moments.npz": files.load_moments,
+    "pubo.json": pubo.load_pubo,
+    "pubo.npz": pubo.load_pubo,
+    "loss.json": loss.load_loss,
+    "moments.npz": moments.load_moments,
 }
 
 
@@ -91,16 +91,16 @@ def test_wrong_values_never_crash(folder: Path, name: str, data: st.DataObject) 
 
 def test_other_kinds_and_versions_are_told_apart(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(QcompileError, match=r"holds 'qcompile.loss'; expected a qcompile pubo"):
-        files.load_pubo(folder / "loss.json")
+        pubo.load_pubo(folder / "loss.json")
     with pytest.raises(QcompileError, match=r"holds 'qcompile.moments'"):
-        files.load_pubo(folder / "moments.npz")
+        pubo.load_pubo(folder / "moments.npz")
     content = orjson.loads((folder / "loss.json").read_bytes())
     content["version"] = 99
     (tmp_path / "new.json").write_bytes(orjson.dumps(content))
     with pytest.raises(QcompileError, match="format version 99"):
-        files.load_loss(tmp_path / "new.json")
+        loss.load_loss(tmp_path / "new.json")
     with pytest.raises(InputError, match="no such file"):
-        files.load_loss(tmp_path / "missing.json")
+        loss.load_loss(tmp_path / "missing.json")
 
 
 def test_a_header_that_lies_about_its_size_allocates_nothing(tmp_path: Path) -> None:
@@ -112,14 +112,14 @@ def test_a_header_that_lies_about_its_size_allocates_nothing(tmp_path: Path) -> 
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("header.npy", stream.getvalue())
     with pytest.raises(QcompileError, match="claims"):
-        files.load_moments(path)
+        moments.load_moments(path)
 
 
 def test_pickled_objects_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "pickle.npz"
     np.savez(path, header=np.array([{"evil": 1}], dtype=object))
     with pytest.raises(QcompileError, match="expected plain numbers"):
-        files.load_moments(path)
+        moments.load_moments(path)
 
 
 def test_a_decompression_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,13 +127,13 @@ def test_a_decompression_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     np.savez_compressed(path, header=np.zeros(10**7))
     monkeypatch.setenv("QCOMPILE_MEMORY", "20MB")
     with pytest.raises(MemoryLimitError):
-        files.load_moments(path)
+        moments.load_moments(path)
 
 
 def test_an_error_while_writing_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
     path = tmp_path / "file.json"
     path.write_text("old")
-    with pytest.raises(RuntimeError), files.write_atomically(path) as stream:
+    with pytest.raises(RuntimeError), atomic.write_atomically(path) as stream:
         stream.write(b"new")
         raise RuntimeError
     assert [p.name for p in tmp_path.iterdir()] == ["file.json"]
@@ -145,7 +145,7 @@ def test_a_link_stays_a_link_and_permissions_are_kept(tmp_path: Path) -> None:
     target.write_text("old")
     target.chmod(0o600)
     link.symlink_to(target)
-    with files.write_atomically(link) as stream:
+    with atomic.write_atomically(link) as stream:
         stream.write(b"new")
     assert link.is_symlink()
     assert target.read_text() == "new"
@@ -153,7 +153,7 @@ def test_a_link_stays_a_link_and_permissions_are_kept(tmp_path: Path) -> None:
 
 
 def test_devices_are_written_to_and_not_replaced() -> None:
-    with files.write_atomically(os.devnull) as stream:
+    with atomic.write_atomically(os.devnull) as stream:
         stream.write(b"x")
     assert not Path(os.devnull).is_file()
 
@@ -161,5 +161,8 @@ def test_devices_are_written_to_and_not_replaced() -> None:
 def test_a_full_disk_is_a_clear_error() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full on this system")
-    with pytest.raises(InputError, match="No space left"), files.write_atomically("/dev/full") as s:
+    with (
+        pytest.raises(InputError, match="No space left"),
+        atomic.write_atomically("/dev/full") as s,
+    ):
         s.write(b"x" * 100_000)

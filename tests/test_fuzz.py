@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 from benchmarks import fuzz_bench, fuzz_cases
 from qcompile import QcompileError
 from qcompile.data import svmlight
-from qcompile.data.rows import read
+from qcompile.data.read import read
 from qcompile.errors import FormatError, InputError, MemoryLimitError
-from qcompile.files import storage as files
+from qcompile.files import guarded, loss, machines, moments, pubo
+from qcompile.files.classifier import load_classifier
 from qcompile.files.embedding import load_embedding
 from qcompile.files.interchange import read_pubo
-from qcompile.stages import machines
-from qcompile.stages.classifier import load_classifier
+from qcompile.stages.machine import Machine
 
 READERS = {reader.name: reader for reader in fuzz_cases.readers()}
 
@@ -145,17 +145,17 @@ def test_headers_of_arrays_that_numpy_would_choke_on(
 ) -> None:
     (tmp_path / "a.npz").write_bytes(content)
     with pytest.raises(FormatError, match=words):
-        files.load_moments(tmp_path / "a.npz")
+        moments.load_moments(tmp_path / "a.npz")
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (7,), (2, 3), (0,), (3, 0)])
 @pytest.mark.parametrize("kind", ["<f8", ">f4", "<i4", "|u1", "<i8"])
 def test_arrays_of_numpys_own_are_read(shape: tuple[int, ...], kind: str, tmp_path: Path) -> None:
-    header = np.frombuffer(orjson.dumps(files.header_of("x")), dtype=np.uint8)
+    header = np.frombuffer(orjson.dumps(guarded.header_of("x")), dtype=np.uint8)
     given = np.arange(np.prod(shape, dtype=int)).astype(kind).reshape(shape)
     for save in (np.savez, np.savez_compressed):
         save(tmp_path / "a.npz", header=header, given=given)
-        _, arrays = files.read_npz(tmp_path / "a.npz", "x")
+        _, arrays = guarded.read_npz(tmp_path / "a.npz", "x")
         assert arrays["given"].dtype == given.dtype
         np.testing.assert_array_equal(arrays["given"], given)
 
@@ -179,10 +179,10 @@ def test_a_polynomial_of_absurdly_many_bits_allocates_nothing(
     monkeypatch.setattr(np, "repeat", lambda *_: pytest.fail("an array of claimed size"))
     path = changed("pubo json", change, tmp_path / "pubo.json")
     if variables == 2_000_000_000:
-        assert files.load_pubo(path).variables == variables
+        assert pubo.load_pubo(path).variables == variables
         return
     with pytest.raises(FormatError, match="variables"):
-        files.load_pubo(path)
+        pubo.load_pubo(path)
 
 
 def test_a_variable_past_32_bits_is_no_other_variable(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_variable_past_32_bits_is_no_other_variable(tmp_path: Path) -> None:
         content["terms"][0]["indices"][-1] = [2**32 + 1]
 
     with pytest.raises(FormatError, match="variables"):
-        files.load_pubo(changed("pubo json", change, tmp_path / "pubo.json"))
+        pubo.load_pubo(changed("pubo json", change, tmp_path / "pubo.json"))
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-Infinity"])
@@ -204,7 +204,7 @@ def test_texts_are_no_way_to_write_numbers_that_are_none(value: str, tmp_path: P
 
     for change in (constant, center):
         with pytest.raises(FormatError, match=r"NaN|finite"):
-            files.load_pubo(changed("pubo json", change, tmp_path / "pubo.json"))
+            pubo.load_pubo(changed("pubo json", change, tmp_path / "pubo.json"))
 
 
 RECORDS = [
@@ -349,7 +349,7 @@ def test_a_machine_that_does_not_fit_in_memory_is_not_built(
     [("chimera", (3, 4, 2)), ("chimera", (5,)), ("pegasus", (4,)), ("zephyr", (3, 2))],
 )
 def test_the_size_of_a_graph_is_known_beforehand(topology: str, shape: tuple[int, ...]) -> None:
-    machine = machines.Machine("m", topology, shape)
+    machine = Machine("m", topology, shape)
     qubits, couplers = machine._size_of_whole
     assert len(machine.whole_graph) <= qubits <= 2 * len(machine.whole_graph)
     assert machine.whole_graph.number_of_edges() <= couplers
@@ -371,20 +371,20 @@ def test_many_numbers_in_a_line_are_no_key(tmp_path: Path) -> None:
         machines.load_machine(tmp_path / "m.toml")
 
 
-@pytest.mark.parametrize("reader", [files.load_loss, read_pubo])
+@pytest.mark.parametrize("reader", [loss.load_loss, read_pubo])
 def test_devices_without_an_end_are_left_early(
     reader: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not Path("/dev/zero").exists():
         pytest.skip("no /dev/zero on this system")
-    monkeypatch.setattr(files, "_LARGEST_STREAM", 1000)
+    monkeypatch.setattr(guarded, "_LARGEST_STREAM", 1000)
     with pytest.raises(FormatError, match="what is no file"):
         reader("/dev/zero")
 
 
 def test_a_pipe_is_refused_where_it_would_be_read_twice(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "p.json")
-    for reader in (read_pubo, files.load_pubo, files.kind_of):
+    for reader in (read_pubo, pubo.load_pubo, guarded.kind_of):
         with pytest.raises(FormatError, match="is a pipe"):
             reader(tmp_path / "p.json")
 
@@ -424,7 +424,7 @@ def test_devices_without_an_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
         pytest.skip("no /dev/zero on this system")
     monkeypatch.setenv("QCOMPILE_MEMORY", "20MB")
     with pytest.raises(MemoryLimitError):
-        files.load_loss("/dev/zero")
+        loss.load_loss("/dev/zero")
 
 
 def test_pipes_are_read(tmp_path: Path) -> None:
@@ -433,7 +433,7 @@ def test_pipes_are_read(tmp_path: Path) -> None:
     writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(seed,))
     writer.start()
     try:
-        assert files.load_loss(tmp_path / "pipe").order == 3
+        assert loss.load_loss(tmp_path / "pipe").order == 3
     finally:
         writer.join()
 

@@ -19,17 +19,9 @@ from hypothesis import strategies as st
 
 from qcompile import FormatError, InputError, Pubo, QcompileError, load_samples, quadratize
 from qcompile.cli.app import main
-from qcompile.files.interchange import (
-    FORMS,
-    labels_of,
-    read_pubo,
-    to_bqm,
-    to_cimod,
-    to_dimod,
-    to_terms,
-    vartype_of,
-    write_pubo,
-)
+from qcompile.files.interchange import read_pubo
+from qcompile.files.interchange_out import FORMS, to_bqm, to_cimod, to_dimod, to_terms, write_pubo
+from qcompile.stages.labels import labels_of, vartype_of
 from qcompile.stages.spins import bits_to_spins, spins_to_bits
 
 NAMES: dict[str, list[Any]] = {

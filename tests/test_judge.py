@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qcompile import discretize, fit_loss, moments_of
-from qcompile.stages.artifacts import Dataset
+from qcompile.stages.dataset import Dataset
 from tests import judge
 from tests.strategies import datasets, dense
 

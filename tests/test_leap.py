@@ -29,14 +29,12 @@ import qcompile
 from qcompile import Embedding, InputError, LeapError, Patience, Pubo, Qubo, Submission
 from qcompile.cli.app import main
 from qcompile.errors import FormatError
-from qcompile.leap import answers
-from qcompile.leap import client as leap
-from qcompile.leap import redaction as secrecy
-from qcompile.leap import retry as patience
-from qcompile.leap.jobs import Job, list_jobs, load_job
+from qcompile.files.machines import machine_from_sampler
+from qcompile.leap import answers, client, redaction, retry
+from qcompile.leap.job import Job
+from qcompile.leap.job_store import list_jobs, load_job
 from qcompile.leap.nonlinear import check_nonlinear, to_nonlinear
 from qcompile.stages.embedded import to_embedded
-from qcompile.stages.machines import machine_from_sampler
 from tests import no_network, sapi
 from tests.sapi import TOKEN, Sapi
 
@@ -290,7 +288,7 @@ def test_the_folder_is_on_disk_before_the_request(
         synced.append(Path(f"/proc/self/fd/{handle}").readlink().name)
         fsync(handle)
 
-    post = leap.Leap.post
+    post = client.Leap.post
 
     def looking(self: Any, *given: Any) -> Any:
         job = _only_job()
@@ -298,7 +296,7 @@ def test_the_folder_is_on_disk_before_the_request(
         return post(self, *given)
 
     monkeypatch.setattr(os, "fsync", recording)
-    monkeypatch.setattr(leap.Leap, "post", looking)
+    monkeypatch.setattr(client.Leap, "post", looking)
     send()
     ((stage, names, before),) = seen
     assert stage == "sent"
@@ -520,7 +518,7 @@ def test_polls_that_never_say_anything(
 
 
 def test_downloads_have_a_limit(server: Sapi, qubo: Qubo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leap, "_LARGEST_ANSWER", 400)
+    monkeypatch.setattr(client, "_LARGEST_ANSWER", 400)
     with pytest.raises(LeapError, match="more than 400 bytes"):
         qcompile.submit(qubo, solver_type="nl", patience=QUICK)
 
@@ -533,11 +531,11 @@ def test_what_failures_mean() -> None:
     import requests
 
     # only a bad certificate is certain: other trouble may come after the request was read
-    assert patience._failure(requests.exceptions.SSLError("x")).kind == patience.UNKNOWN
+    assert retry._failure(requests.exceptions.SSLError("x")).kind == retry.UNKNOWN
     bad = requests.exceptions.SSLError(ssl.SSLCertVerificationError("expired"))
-    assert patience._failure(bad).kind == patience.REJECTED
-    assert patience._failure(TypeError("x")).kind == patience.OURS
-    assert patience._words(ValueError("a\x1b[2Jb\nc")) == "a?[2Jb c"
+    assert retry._failure(bad).kind == retry.REJECTED
+    assert retry._failure(TypeError("x")).kind == retry.OURS
+    assert retry._words(ValueError("a\x1b[2Jb\nc")) == "a?[2Jb c"
 
 
 def test_hybrid_uploads_get_over_faults(server: Sapi, qubo: Qubo, best: float) -> None:
@@ -760,7 +758,7 @@ def test_too_many_problems_for_a_job(server: Sapi, send: Callable[..., Submissio
 def test_many_problems_are_polled_in_pieces(
     server: Sapi, send: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leap, "_MOST_POLLED", 2)
+    monkeypatch.setattr(client, "_MOST_POLLED", 2)
     server.solvers["Mock_Advantage"]["properties"]["num_reads_range"] = [1, 12]
     found = send(reads=60)
     assert found.samples is not None and found.samples.occurrences.sum() == 60
@@ -983,7 +981,7 @@ def test_chains_of_an_earlier_job_are_reused(
 ) -> None:
     first = qcompile.submit(qubo, reads=READS, patience=QUICK)
     monkeypatch.setattr(
-        "qcompile.leap.plan.find_chains", lambda *_: pytest.fail("searched for chains again")
+        "qcompile.leap.chains.find_chains", lambda *_: pytest.fail("searched for chains again")
     )
     second = qcompile.submit(qubo, reads=READS, patience=QUICK)
     assert first.job is not None and second.job is not None
@@ -1021,7 +1019,7 @@ def test_other_problems_and_solvers_are_no_twins(
 def test_a_job_is_worked_on_alone_from_the_start(
     server: Sapi, send: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    post = leap.Leap.post
+    post = client.Leap.post
 
     def meddling(self: Any, *given: Any) -> Any:
         for work in (qcompile.resume, qcompile.cancel):
@@ -1029,7 +1027,7 @@ def test_a_job_is_worked_on_alone_from_the_start(
                 work(_only_job(), patience=QUICK)
         return post(self, *given)
 
-    monkeypatch.setattr(leap.Leap, "post", meddling)
+    monkeypatch.setattr(client.Leap, "post", meddling)
     send()
     assert len(server.problems) == 1
 
@@ -1446,7 +1444,7 @@ def test_the_token_of_a_configuration_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Read from dwave.conf by profile: the client logs it before anybody else knows it."""
-    monkeypatch.setattr(secrecy, "_words", set())
+    monkeypatch.setattr(redaction, "_words", set())
     monkeypatch.delenv("DWAVE_API_TOKEN")
     monkeypatch.delenv("DWAVE_API_ENDPOINT")
     config = tmp_path / "dwave.conf"
@@ -1464,11 +1462,11 @@ def test_the_token_of_a_configuration_file(
 
 
 def test_log_records_are_cleaned(everything: _Everything) -> None:
-    secrecy.keep_secret(TOKEN)
+    redaction.keep_secret(TOKEN)
     log = logging.getLogger("dwave.cloud")
     _complain(log, TOKEN)
     log.info("%d", TOKEN)  # cannot be formatted: logging would print the arguments
-    with secrecy.withholding():
+    with redaction.withholding():
         _complain(log, "a token that is not known yet")
     text = "".join(everything.text)
     assert "it broke" in text and "***" in text
@@ -1482,7 +1480,7 @@ def test_exceptions_of_others_are_left_alone() -> None:
     handler.emit = records.append  # type: ignore[method-assign, assignment]
     log = logging.getLogger("somebody.else")
     log.addHandler(handler)
-    secrecy.keep_secret(TOKEN)
+    redaction.keep_secret(TOKEN)
     _complain(log, "nothing secret")
     _complain(log, TOKEN)
     log.removeHandler(handler)
@@ -1497,10 +1495,10 @@ def _complain(log: logging.Logger, text: str) -> None:
 
 
 def test_passwords_in_addresses(server: Sapi, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert leap._plain("https://me:pa55@h:1/x?token=1") == "https://h:1/x/"
+    assert client._plain("https://me:pa55@h:1/x?token=1") == "https://h:1/x/"
     monkeypatch.setenv("DWAVE_API_PROXY", "http://me:pr0xy-w0rd@127.0.0.1:9")
-    with leap.connect(patience=QUICK) as line:
-        assert secrecy.scrub("pr0xy-w0rd") == "***"
+    with client.connect(patience=QUICK) as line:
+        assert redaction.scrub("pr0xy-w0rd") == "***"
         line.endpoint = line.endpoint.replace("http:", "https:")
         place = f"{server.url}/sapi/v2/problems/x/answer/data/"
         answer = {"format": "binary-ref", "url": place, "timing": {}, "shape": {}}
@@ -1517,7 +1515,7 @@ def test_without_a_token(
 
 
 def test_a_line_is_not_pickled(server: Sapi) -> None:
-    with leap.connect(patience=QUICK) as line:
+    with client.connect(patience=QUICK) as line:
         with pytest.raises(TypeError, match="not for pickling"):
             pickle.dumps(line)
         assert TOKEN not in repr(line) + repr(vars(line))
@@ -1655,7 +1653,7 @@ def test_nonlinear_models_are_the_polynomial(options: dict[str, Any], space: str
 
 
 def test_nonlinear_models_allow_the_levels_of_the_grid_only(qubo: Qubo) -> None:
-    from qcompile.leap.plan import nonlinear
+    from qcompile.leap.nonlinear import nonlinear
 
     (decision,) = nonlinear(qubo).model.iter_decisions()
     encoding = qubo.encoding
@@ -1792,7 +1790,7 @@ def test_commands_after_an_interruption(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(leap.Leap, "statuses", interrupted)
+        patch.setattr(client.Leap, "statuses", interrupted)
         assert main(["resume", job.id]) == 130
     assert "it is on the server as 00000000-aaaa" in capsys.readouterr().err
     assert main(["cancel", job.id]) == 0

@@ -11,10 +11,12 @@ from scipy import integrate
 from scipy.special import gamma
 
 from qcompile import InputError, Loss, discretize, fit_loss, moments_of
-from qcompile.data.rows import add_noise, from_arrays, prepare, read, split
-from qcompile.files import storage as files
+from qcompile.data.prepare import from_arrays, prepare
+from qcompile.data.read import read
+from qcompile.data.split import add_noise, split
+from qcompile.files.loss import load_loss, save_loss
 from qcompile.objective.weight_range import warnings_for
-from qcompile.stages.artifacts import Dataset
+from qcompile.stages.dataset import Dataset
 from tests import judge
 from tests.strategies import datasets, dense
 
@@ -178,8 +180,8 @@ def test_impossible_options_are_refused(options: dict[str, object]) -> None:
 
 def test_a_loss_comes_back_from_its_file(tmp_path: Path) -> None:
     loss = fit_loss(moments_of(read("synthetic:examples=20,features=2"), 3))
-    files.save_loss(loss, tmp_path / "loss.json")
-    assert files.load_loss(tmp_path / "loss.json") == loss
+    save_loss(loss, tmp_path / "loss.json")
+    assert load_loss(tmp_path / "loss.json") == loss
 
 
 def test_the_turn_of_the_cubic_is_where_it_stops_rising() -> None:

@@ -12,7 +12,7 @@ from dwave.system.testing import MockDWaveSampler
 from qcompile import FormatError, InputError, catalogue, load_machine, machine_from_sampler
 from qcompile.cli.app import main
 from qcompile.embedding.capacity import largest_bits
-from qcompile.stages.machines import Machine
+from qcompile.stages.machine import Machine
 
 GRAPHS = {
     "2000q": dg.chimera_graph(16),

@@ -9,19 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qcompile import InputError, MemoryLimitError, Moments, moments_of
-from qcompile.data.rows import RowStream, folds, from_arrays, prepare, read
-from qcompile.files import storage as files
+from qcompile.data.prepare import from_arrays, prepare
+from qcompile.data.read import read
+from qcompile.data.split import folds
+from qcompile.data.stream import RowStream
+from qcompile.files.moments import load_moments, save_moments
 from qcompile.moments.accumulate import tensor_keys
-from qcompile.moments.products import (
-    Rows,
-    count_subsets,
-    dense_route,
-    sparse_route,
-    spread_subsets,
-)
+from qcompile.moments.products import Rows, count_subsets, dense_route, sparse_route, spread_subsets
 from qcompile.runtime.threads import ordered
 from qcompile.stages import multisets
-from qcompile.stages.artifacts import Dataset, row_norms
+from qcompile.stages.arrays import row_norms
+from qcompile.stages.dataset import Dataset
 from tests import judge
 from tests.strategies import datasets, dense
 
@@ -118,7 +116,7 @@ def test_a_stream_of_pieces_gives_the_moments_of_the_file(
 ) -> None:
     """Labels sorted, features late: the first pieces know neither both labels nor all columns."""
     monkeypatch.setattr("qcompile.data.svmlight._PIECE_BYTES", 64)
-    monkeypatch.setattr("qcompile.data.rows._BATCH_BYTES", 200)
+    monkeypatch.setattr("qcompile.data.stream._BATCH_BYTES", 200)
     rng = np.random.default_rng(0)
     lines = []
     for i in range(60):
@@ -144,7 +142,7 @@ def test_zero_based_indices_that_turn_up_late_are_explained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("qcompile.data.svmlight._PIECE_BYTES", 16)
-    monkeypatch.setattr("qcompile.data.rows._BATCH_BYTES", 1)
+    monkeypatch.setattr("qcompile.data.stream._BATCH_BYTES", 1)
     path = tmp_path / "late.svm"
     path.write_text("1 1:1 2:1\n-1 1:2 2:3\n" * 5 + "1 0:1\n")
     with pytest.raises(InputError, match=r"index 0 after \d+ rows.*--index-base 0"):
@@ -155,9 +153,9 @@ def test_zero_based_indices_that_turn_up_late_are_explained(
 def test_saved_moments_come_back_bit_for_bit(tmp_path: Path) -> None:
     data = prepare(read("breast-cancer"), scale="standard", features=5, bias=True)
     moments = moments_of(data, 3)
-    files.save_moments(moments, tmp_path / "a.npz")
-    files.save_moments(moments, tmp_path / "b.npz")
-    back = files.load_moments(tmp_path / "a.npz")
+    save_moments(moments, tmp_path / "a.npz")
+    save_moments(moments, tmp_path / "b.npz")
+    back = load_moments(tmp_path / "a.npz")
     assert_same(back, moments, exactly=True)
     assert back.preparation is not None
     assert back.preparation.to_dict() == data.preparation.to_dict()

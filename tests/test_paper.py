@@ -22,7 +22,7 @@ from qcompile import (
     from_arrays,
     moments_of,
 )
-from qcompile.stages.other_losses import QLoss, ZeroOneLoss
+from qcompile.stages.loss import QLoss, ZeroOneLoss
 
 
 def test_the_grid_is_the_papers() -> None:

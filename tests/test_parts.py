@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 from qcompile import InputError, Moments, compile, moments_of, prepare, read
 from qcompile.cli.app import main
-from qcompile.data.column_statistics import Columns
-from qcompile.data.svmlight import file_names, lines
+from qcompile.data.column_statistics import ColumnStatistics
+from qcompile.data.options import DataOptions
+from qcompile.data.svmlight import file_names, lines_of
 from qcompile.moments.parts import add_up
-from qcompile.pipeline import DataOptions, LossOptions, load_moments_of
+from qcompile.objective.fit import LossOptions
+from qcompile.pipeline import load_moments_of
 
 
 def sparse_lines(rows: int = 90, features: int = 5, seed: int = 0) -> list[str]:
@@ -26,7 +28,7 @@ def sparse_lines(rows: int = 90, features: int = 5, seed: int = 0) -> list[str]:
     x = rng.integers(-3, 4, size=(rows, features)) / 4 * (rng.random((rows, features)) < 0.6)
     x[0] = 0.25  # names every column
     labels = np.where(rng.random(rows) < 0.4, 7.0, 2.0)
-    return list(lines(x, labels))
+    return list(lines_of(x, labels))
 
 
 def write_parts(folder: Path, pieces: list[list[str]]) -> str:
@@ -128,7 +130,7 @@ def test_statistics_of_columns_add_up() -> None:
     x = 1e6 + rng.normal(size=(500, 4))
     y = np.where(rng.random(500) < 0.3, 1.0, -1.0)
     ends = [0, 3, 3, 200, 500]
-    parts = [Columns.of(x[a:b], y[a:b]) for a, b in pairwise(ends)]
+    parts = [ColumnStatistics.of(x[a:b], y[a:b]) for a, b in pairwise(ends)]
     total = parts[0] + parts[1] + (parts[2] + parts[3])
     np.testing.assert_allclose(total.mean, x.mean(axis=0), rtol=1e-14)
     np.testing.assert_allclose(total.squares, x.var(axis=0) * 500, rtol=1e-8)
@@ -322,8 +324,8 @@ def test_equal_columns_are_ranked_by_position() -> None:
     x[:, 4] = 3 * x[:, 1]
     x[:, 5] = 0.1  # constant: its spread is rounding
     y = np.where(x[:, 1] > 0, 1.0, -1.0)
-    whole = Columns.of(x, y)
-    parts = Columns.of(x[:100], y[:100]) + Columns.of(x[100:], y[100:])
+    whole = ColumnStatistics.of(x, y)
+    parts = ColumnStatistics.of(x[:100], y[:100]) + ColumnStatistics.of(x[100:], y[100:])
     for columns in (whole, parts):
         assert columns._most_correlated(1).tolist() == [1]
         assert 5 not in columns._most_correlated(5).tolist()
@@ -331,8 +333,8 @@ def test_equal_columns_are_ranked_by_position() -> None:
 
 def test_an_empty_side_counts_for_its_width() -> None:
     nothing, some = (
-        Columns.of(np.zeros((0, 3)), np.zeros(0)),
-        Columns.of(-np.ones((2, 1)), np.ones(2)),
+        ColumnStatistics.of(np.zeros((0, 3)), np.zeros(0)),
+        ColumnStatistics.of(-np.ones((2, 1)), np.ones(2)),
     )
     for total in (nothing + some, some + nothing):
         assert (total.count, total.features) == (2, 3)
@@ -343,4 +345,4 @@ def test_largest_sizes_of_sparse_columns() -> None:
     import scipy.sparse as sp
 
     x = sp.csr_array(np.array([[-3.0, 0.0], [1.0, -2.0]]))
-    assert Columns.of(x, np.array([1.0, -1.0])).largest.tolist() == [3.0, 2.0]
+    assert ColumnStatistics.of(x, np.array([1.0, -1.0])).largest.tolist() == [3.0, 2.0]

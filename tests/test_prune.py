@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qcompile import Encoding, InputError, compile, discretize, fit_loss, moments_of
-from qcompile.data.rows import read
+from qcompile.data.read import read
 from qcompile.objective.prune import prune
-from qcompile.stages.artifacts import Dataset
+from qcompile.stages.dataset import Dataset
 from tests import judge
 from tests.strategies import datasets
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from qcompile import InputError, Pubo, Qubo, account, compile, quadratize, verify
 from qcompile.reduction import subsets
-from qcompile.reduction.accounting import dimod_ancillas, to_ising
+from qcompile.reduction.accounting import dimod_ancillas
 from qcompile.reduction.cover import cover_triples, halves_bound
+from qcompile.stages.qubo import to_ising
 from tests import judge
 
 
@@ -184,7 +185,7 @@ def test_annealing_beats_dimods_greedy_on_sparse_cubics() -> None:
 def test_one_hot_data_need_far_fewer_than_complete_ones() -> None:
     rng = np.random.default_rng(0)
     groups = [np.eye(4)[rng.integers(0, 4, 300)] for _ in range(4)]
-    from qcompile.data.rows import from_arrays
+    from qcompile.data.prepare import from_arrays
 
     data = from_arrays(np.hstack(groups), np.where(rng.random(300) < 0.5, 1, -1))
     qubo = compile(data, bits=1).qubo

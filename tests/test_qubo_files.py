@@ -29,7 +29,7 @@ from qcompile import (
     verify,
 )
 from qcompile.cli.app import main
-from qcompile.files import qubo as qubo_files
+from qcompile.files.qubo import _record_mark
 from tests.test_quadratize import complete
 
 
@@ -271,7 +271,7 @@ def test_copies_that_disagree_with_the_record_are_found_even_under_a_new_seal(
     def change(content: Any) -> None:
         known = content["info"]["qcompile"]
         known[name] = None
-        known["marks"]["record"] = qubo_files._record_mark(known, qubo)
+        known["marks"]["record"] = _record_mark(known, qubo)
 
     back, _ = load_qubo(tampered(path, change))
     assert back.seal is not None

@@ -24,18 +24,24 @@ import qcompile
 from qcompile import Pubo, Qubo, load_machine, prepare, read
 from qcompile.cli.app import main
 from qcompile.errors import InputError
+from qcompile.files.classifier import save_classifier
 from qcompile.files.embedding import save_embedding
 from qcompile.files.qubo import save_qubo
-from qcompile.leap.jobs import create_job, list_jobs
-from qcompile.report.build import TITLES, Report, report_of
+from qcompile.files.samples import save_samples
+from qcompile.leap.job_store import create_job, list_jobs
+from qcompile.objective.decode import decode
+from qcompile.report.build import report_of
+from qcompile.report.figures import TITLES, Report
+from qcompile.report.gather import gather
 from qcompile.report.markup import plain, tag
 from qcompile.report.page import page
-from qcompile.report.run import Run, gather
-from qcompile.report.svg import Scale, number
-from qcompile.stages.artifacts import Dataset, frozen
-from qcompile.stages.classifier import decode, save_classifier
+from qcompile.report.run import Run
+from qcompile.report.svg import Scale
+from qcompile.report.words import number
+from qcompile.stages.arrays import frozen
+from qcompile.stages.dataset import Dataset
 from qcompile.stages.embedded import Embedding
-from qcompile.stages.samples import Samples, samples_of, save_samples
+from qcompile.stages.samples import Samples, samples_of
 from tests.sapi import TOKEN, Sapi
 
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u202e\x07"
@@ -192,7 +198,7 @@ def test_where_accuracy_is_lost_is_that_of_the_weights(
 
 
 def _report(paths: list[Path], rows: Dataset | None = None) -> Report:
-    from qcompile.report.run import with_data
+    from qcompile.report.gather import with_data
 
     run = gather([str(path) for path in paths])
     return report_of(run if rows is None else with_data(run, rows, lambda: rows))
@@ -516,7 +522,7 @@ def test_no_numbers_break_the_page(
 
 def test_a_crowded_chip_is_thinned_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = _report([folder / "chains.json"]).chip
-    monkeypatch.setattr("qcompile.report.build._MOST_FREE", 100)
+    monkeypatch.setattr("qcompile.report.problem_figures._MOST_FREE", 100)
     thin = _report([folder / "chains.json"])
     assert whole is not None and thin.chip is not None
     assert whole.every == whole.every_free == thin.chip.every == 1

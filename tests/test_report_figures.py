@@ -21,20 +21,28 @@ import qcompile
 from qcompile import Loss, Pubo, load_machine, prepare, quadratize, read
 from qcompile.cli.app import main
 from qcompile.errors import InputError
+from qcompile.files.classifier import save_classifier
 from qcompile.files.embedding import save_embedding
+from qcompile.files.loss import save_loss
+from qcompile.files.moments import save_moments
+from qcompile.files.pubo import save_pubo
 from qcompile.files.qubo import save_qubo
-from qcompile.files.storage import save_loss, save_moments, save_pubo
+from qcompile.files.samples import save_samples
 from qcompile.moments.accumulate import moments_of
-from qcompile.report import svg
-from qcompile.report.build import Weights, report_of
+from qcompile.objective.decode import decode
+from qcompile.report.build import report_of
+from qcompile.report.figures import Weights
+from qcompile.report.gather import gather, with_data, with_test
 from qcompile.report.page import page
 from qcompile.report.plot import layout
-from qcompile.report.run import Run, gather, with_data, with_test
-from qcompile.report.svg import Scale, number
-from qcompile.stages.artifacts import Dataset, frozen
-from qcompile.stages.classifier import Classifier, decode, save_classifier
+from qcompile.report.run import Run
+from qcompile.report.svg import Bar, Scale, _clipped, _short, bars, histogram
+from qcompile.report.words import number
+from qcompile.stages.arrays import frozen
+from qcompile.stages.classifier import Classifier
+from qcompile.stages.dataset import Dataset
 from qcompile.stages.embedded import to_embedded
-from qcompile.stages.samples import samples_of, save_samples
+from qcompile.stages.samples import samples_of
 
 DATA = "breast-cancer"
 NEAR = 0.15  # places are written with one digit
@@ -616,7 +624,7 @@ def test_of_many_weights_the_largest_are_shown() -> None:
 
 
 def _plain(features: int) -> Any:
-    from qcompile.stages.artifacts import Preparation
+    from qcompile.stages.preparation import Preparation
 
     return Preparation(features)
 
@@ -830,7 +838,7 @@ def test_a_place_that_cannot_be_written_is_said_first(
     def no_work(*names: object, **more: object) -> None:
         raise AssertionError("work was done")
 
-    monkeypatch.setattr("qcompile.report.run.gather", no_work)
+    monkeypatch.setattr("qcompile.report.gather.gather", no_work)
     assert main(["report", str(folder), "-o", str(tmp_path / "no" / "x.html")]) == 2
     assert "no/x.html" in capsys.readouterr().err
 
@@ -869,7 +877,7 @@ def test_more_parts_follow_the_first(made: SimpleNamespace) -> None:
 
 
 def test_series_stand_on_each_other() -> None:
-    drawn = svg.histogram([0, 1, 2], [((3, 0), "a"), ((1, 2), "b")], title="t", says="s", axis="x")
+    drawn = histogram([0, 1, 2], [((3, 0), "a"), ((1, 2), "b")], title="t", says="s", axis="x")
     chart = Chart(ET.fromstring(drawn))
     (below,), (above, alone) = chart.rects("a"), chart.rects("b")
     foot = chart.up(0)
@@ -884,7 +892,7 @@ def test_a_logarithmic_axis() -> None:
     assert [scale(v) for v in (1, 10, 100, 1e5)] == pytest.approx([0, 25, 50, 100])
     assert scale.ticks() == [1, 10, 100, 1000, 10000]
     edges = [0.1, 1, 10, 100]
-    drawn = svg.histogram(edges, [((1, 2, 3), "a")], title="t", says="s", axis="x", log=True)
+    drawn = histogram(edges, [((1, 2, 3), "a")], title="t", says="s", axis="x", log=True)
     chart = Chart(ET.fromstring(drawn))
     starts = [bar.x - 0.5 for bar in chart.rects("a")]
     assert starts == pytest.approx([chart.across(v, log=True) for v in edges[:3]], abs=NEAR)
@@ -893,8 +901,8 @@ def test_a_logarithmic_axis() -> None:
 
 
 def test_bars_far_beyond_the_machines_are_logarithmic() -> None:
-    bars = [svg.Bar("a", ((10.0, "good"),), "", 100.0), svg.Bar("b", ((1e5, "bad"),), "", 100.0)]
-    chart = Chart(ET.fromstring(svg.bars(bars, title="t", says="s", log=True)))
+    drawn = [Bar("a", ((10.0, "good"),), "", 100.0), Bar("b", ((1e5, "bad"),), "", 100.0)]
+    chart = Chart(ET.fromstring(bars(drawn, title="t", says="s", log=True)))
     short, long = chart.rects()
     assert long.x + long.width == pytest.approx(359, abs=NEAR)
     # the scale begins below 10, the least, at 1
@@ -904,7 +912,7 @@ def test_bars_far_beyond_the_machines_are_logarithmic() -> None:
 
 def test_a_curve_ends_where_it_leaves_the_picture() -> None:
     points = [(0.0, 0.0), (1.0, 4.0), (2.0, 4.0), (3.0, 0.0)]
-    pieces = [list(piece) for piece in svg._clipped(points, 0.0, 2.0)]
+    pieces = [list(piece) for piece in _clipped(points, 0.0, 2.0)]
     assert pieces == [[(0.0, 0.0), (0.5, 2.0)], [(2.5, 2.0), (3.0, 0.0)]]
 
 
@@ -913,7 +921,7 @@ def test_a_curve_ends_where_it_leaves_the_picture() -> None:
     [(20000, "20k"), (9999, "9999"), (1.5e6, "1.5M"), (3e9, "3G"), (0, "0")],
 )
 def test_counts_in_few_letters(value: float, shown: str) -> None:
-    assert svg._short(value) == shown
+    assert _short(value) == shown
 
 
 @pytest.mark.parametrize(

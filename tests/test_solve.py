@@ -39,8 +39,8 @@ from qcompile import (
 from qcompile.cli.app import main
 from qcompile.embedding.unembed import unembed
 from qcompile.objective.weight_space import weight_cubic
-from qcompile.solvers.solve import enumerate_lowest
-from qcompile.stages.artifacts import frozen
+from qcompile.solvers.exact import enumerate_lowest
+from qcompile.stages.arrays import frozen
 from qcompile.stages.samples import Samples, merged, samples_of
 from tests.judge import all_assignments
 

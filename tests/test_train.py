@@ -38,9 +38,11 @@ from qcompile import (
     train,
 )
 from qcompile.cli.app import main
-from qcompile.files.storage import save_svmlight
-from qcompile.pipeline import LossOptions
-from qcompile.training.train import SolveOptions, _effort, cross_validate
+from qcompile.data.svmlight import save_svmlight
+from qcompile.objective.fit import LossOptions
+from qcompile.solvers.options import SolveOptions
+from qcompile.training.cross_validation import cross_validate
+from qcompile.training.search import _effort
 
 
 @pytest.fixture(scope="module")

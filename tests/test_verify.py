@@ -13,9 +13,10 @@ from hypothesis import given, settings
 
 from qcompile import Pubo, compile, load_qubo, quadratize, save_qubo, verify
 from qcompile.cli.app import main
-from qcompile.data.rows import prepare, read
-from qcompile.stages.artifacts import frozen
-from qcompile.verification.verify import fingerprint
+from qcompile.data.prepare import prepare
+from qcompile.data.read import read
+from qcompile.stages.arrays import frozen
+from qcompile.stages.qubo import fingerprint
 from tests.test_quadratize import complete, polynomials
 
 

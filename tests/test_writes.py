@@ -25,17 +25,21 @@ import numpy as np
 import pytest
 
 from qcompile import compile
-from qcompile.cli import app as cli
+from qcompile.cli import app
 from qcompile.data.svmlight import file_names
 from qcompile.embedding.embed import embed
-from qcompile.files import qubo as qubo_files
-from qcompile.files import storage as files
+from qcompile.files import atomic, moments
+from qcompile.files.classifier import save_classifier
 from qcompile.files.embedding import save_embedding, save_target
+from qcompile.files.loss import load_loss, save_loss
+from qcompile.files.pubo import save_pubo
+from qcompile.files.qubo import ENDINGS, save_qubo
+from qcompile.files.samples import save_samples
+from qcompile.objective.decode import decode
 from qcompile.report import plot
-from qcompile.stages.artifacts import Pubo
-from qcompile.stages.classifier import decode, save_classifier
-from qcompile.stages.machines import Machine
-from qcompile.stages.samples import samples_of, save_samples
+from qcompile.stages.machine import Machine
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.samples import samples_of
 
 Write = Callable[[Path], object]
 
@@ -52,14 +56,13 @@ def writers() -> dict[str, Write]:
     bits = np.eye(qubo.logical, dtype=np.int8)
     samples = samples_of(qubo, bits, info={"solver": "hand"})
     found: dict[str, Write] = {
-        f"qubo{ending}": lambda path: qubo_files.save_qubo(qubo, path, drop_offset=True)
-        for ending in qubo_files.ENDINGS
+        f"qubo{ending}": lambda path: save_qubo(qubo, path, drop_offset=True) for ending in ENDINGS
     }
     return found | {
-        "pubo.json": lambda path: files.save_pubo(pubo, path),
-        "pubo.npz": lambda path: files.save_pubo(pubo, path),
-        "loss.json": lambda path: files.save_loss(loss, path),
-        "moments.npz": lambda path: files.save_moments(made.moments, path),
+        "pubo.json": lambda path: save_pubo(pubo, path),
+        "pubo.npz": lambda path: save_pubo(pubo, path),
+        "loss.json": lambda path: save_loss(loss, path),
+        "moments.npz": lambda path: moments.save_moments(made.moments, path),
         "embedding.json": lambda path: save_embedding(embedded.embedding, path),
         "target.json": lambda path: save_target(embedded, path),
         "target.bqm": lambda path: save_target(embedded, path),
@@ -103,7 +106,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "solve given-qubo.json --solver exact -o given-samples.json",
             "decode given-samples.json --problem given-qubo.json -o given-model.json",
         ):
-            assert cli.main([*line.split(), "--quiet"]) == 0
+            assert app.main([*line.split(), "--quiet"]) == 0
     return folder
 
 
@@ -211,22 +214,22 @@ def test_a_command_killed_at_any_point_of_its_write(name: str, here: Path) -> No
     known = {path.name for path in here.iterdir()}
     out = "out-" + name
     arguments = [*COMMANDS[name].format(out).split(), "--quiet"]
-    assert cli.main(arguments) == 0
+    assert app.main(arguments) == 0
     new = (here / out).read_bytes()
     for moment in ("half", "replace"):
         (here / out).write_bytes(OLD)
-        assert killed(lambda: cli.main(arguments), moment, len(new)) == signal.SIGKILL, moment
+        assert killed(lambda: app.main(arguments), moment, len(new)) == signal.SIGKILL, moment
         check_folder(here, out, OLD, known)
-    assert killed(lambda: cli.main(arguments), "after replace", len(new)) == signal.SIGKILL
+    assert killed(lambda: app.main(arguments), "after replace", len(new)) == signal.SIGKILL
     check_folder(here, out, new, known)
 
 
 def test_patterns_do_not_find_what_the_dead_left(here: Path) -> None:
     arguments = ["data", "data.svm", "-o", "part-1.svm", "--quiet"]
-    assert killed(lambda: cli.main(arguments), "fsync", 0) == signal.SIGKILL
+    assert killed(lambda: app.main(arguments), "fsync", 0) == signal.SIGKILL
     strays = [path.name for path in here.iterdir() if path.name.endswith(".part")]
     assert len(strays) == 1
-    assert cli.main(["data", "data.svm", "-o", "part-2.svm", "--quiet"]) == 0
+    assert app.main(["data", "data.svm", "-o", "part-2.svm", "--quiet"]) == 0
     assert file_names(str(here / "*")) == sorted(
         str(path) for path in here.iterdir() if not path.name.startswith(".")
     )
@@ -250,7 +253,7 @@ def outcome(work: Callable[[], object]) -> tuple[int, str]:
 def limited(arguments: list[str], size: int) -> Callable[[], int]:
     def work() -> int:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-        return cli.main(arguments)
+        return app.main(arguments)
 
     return work
 
@@ -263,7 +266,7 @@ def full(arguments: list[str]) -> Callable[[], int]:
 
     def work() -> int:
         os.fsync = fail  # type: ignore[assignment]
-        return cli.main(arguments)
+        return app.main(arguments)
 
     return work
 
@@ -273,7 +276,7 @@ def full(arguments: list[str]) -> Callable[[], int]:
 def test_no_space_is_one_line_and_leaves_nothing(name: str, existing: bool, here: Path) -> None:
     out = "out-" + name
     arguments = [*COMMANDS[name].format(out).split(), "--quiet"]
-    assert cli.main(arguments) == 0  # kernels are compiled and kept by now
+    assert app.main(arguments) == 0  # kernels are compiled and kept by now
     (here / out).write_bytes(OLD)
     if not existing:
         (here / out).unlink()
@@ -311,7 +314,7 @@ def as_nobody(folder: Path, arguments: list[str]) -> Callable[[], int]:
             os.setgroups([])
             os.setgid(NOBODY)
             os.setuid(NOBODY)
-        return cli.main(arguments)
+        return app.main(arguments)
 
     return work
 
@@ -324,7 +327,7 @@ def test_what_may_not_be_written_is_one_line(
     out = "out-" + name
     arguments = [*COMMANDS[name].format(out).split(), "--quiet"]
     monkeypatch.chdir(public)
-    assert cli.main(arguments) == 0  # what is imported late is there by now
+    assert app.main(arguments) == 0  # what is imported late is there by now
     if locked == "folder":
         (public / out).unlink()
     else:
@@ -343,7 +346,7 @@ def polynomials() -> list[Pubo]:
 
 def _save_often(pubo: Pubo, path: Path) -> None:
     for _ in range(15):
-        files.save_pubo(pubo, path)
+        save_pubo(pubo, path)
 
 
 @pytest.mark.parametrize("ending", [".json", ".npz"])
@@ -351,7 +354,7 @@ def test_many_at_once_leave_one_whole_file(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"pubo{ending}"
     expected = []
     for pubo in polynomials():
-        files.save_pubo(pubo, path)
+        save_pubo(pubo, path)
         expected.append(path.read_bytes())
     children = []
     for number in range(4):
@@ -378,7 +381,7 @@ def test_runs_side_by_side_in_one_folder_do_not_mix(here: Path) -> None:
     }
     alone = {}
     for line in lines.values():
-        assert cli.main([*line.split(), "--quiet"]) == 0
+        assert app.main([*line.split(), "--quiet"]) == 0
     for path in [*here.glob("a?.svm"), *here.glob("b?.svm")]:
         alone[path.name] = path.read_bytes()
         path.unlink()
@@ -386,7 +389,7 @@ def test_runs_side_by_side_in_one_folder_do_not_mix(here: Path) -> None:
     for line in lines.values():
         child = os.fork()
         if child == 0:
-            _run_and_leave(partial(cli.main, [*line.split(), "--quiet"]))
+            _run_and_leave(partial(app.main, [*line.split(), "--quiet"]))
         children.append(child)
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
     found = {p.name: p.read_bytes() for p in itertools.chain(here.glob("a?.*"), here.glob("b?.*"))}
@@ -399,9 +402,9 @@ def test_files_that_belong_together_come_from_one_run(tmp_path: Path) -> None:
     reading, writing = os.pipe()
 
     def write(text: bytes) -> None:
-        with files.all_or_nothing():
+        with atomic.all_or_nothing():
             for name in ("a", "b"):
-                with files.write_atomically(tmp_path / name) as stream:
+                with atomic.write_atomically(tmp_path / name) as stream:
                     stream.write(text)
 
     def slow() -> None:
@@ -430,7 +433,7 @@ def test_files_that_belong_together_come_from_one_run(tmp_path: Path) -> None:
 def test_killed_between_two_files_each_is_whole(moment: str, here: Path) -> None:
     line = "data data.svm --split 0.5 0.5 -o a.svm -o b.svm"
     arguments = [*line.split(), "--quiet"]
-    assert cli.main(arguments) == 0
+    assert app.main(arguments) == 0
     new = {name: (here / name).read_bytes() for name in ("a.svm", "b.svm")}
     for name in new:
         (here / name).write_bytes(OLD)
@@ -439,12 +442,12 @@ def test_killed_between_two_files_each_is_whole(moment: str, here: Path) -> None
         real, calls = os.replace, itertools.count(1)
         last = 1 if moment == "first" else 2
         os.replace = lambda a, b: die() if next(calls) == last else real(a, b)  # type: ignore
-        return cli.main(arguments)
+        return app.main(arguments)
 
     assert in_child(work) == signal.SIGKILL
     assert (here / "a.svm").read_bytes() == (OLD if moment == "first" else new["a.svm"])
     assert (here / "b.svm").read_bytes() == OLD
-    assert cli.main(arguments) == 0
+    assert app.main(arguments) == 0
     assert {name: (here / name).read_bytes() for name in new} == new
 
 
@@ -453,4 +456,4 @@ def test_a_stale_file_of_the_same_kind_is_left_alone(tmp_path: Path) -> None:
     stale.write_bytes(OLD)
     WRITERS["loss.json"](tmp_path / "loss.json")
     assert stale.read_bytes() == OLD
-    assert files.load_loss(tmp_path / "loss.json").order == 3
+    assert load_loss(tmp_path / "loss.json").order == 3

@@ -22,7 +22,7 @@ from qcompile import (
     solve,
     split,
 )
-from qcompile.stages.other_losses import ZeroOneLoss
+from qcompile.stages.loss import ZeroOneLoss
 
 from . import common
 

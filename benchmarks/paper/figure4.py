@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from qcompile import Dataset
 from qcompile.runtime.threads import cores
-from qcompile.stages.classifier import wrong_answers
+from qcompile.stages.dataset import wrong_answers
 
 from . import common
 from .methods import METHODS, Effort, Method, Setting

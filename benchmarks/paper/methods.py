@@ -23,8 +23,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qcompile import Dataset, Encoding, Loss, Moments, anneal_examples, fit_loss, moments_of
-from qcompile.stages.classifier import wrong_answers
-from qcompile.stages.other_losses import QLoss, ZeroOneLoss
+from qcompile.stages.dataset import wrong_answers
+from qcompile.stages.loss import QLoss, ZeroOneLoss
 
 from .sets import Cut
 

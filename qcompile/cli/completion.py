@@ -7,9 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from qcompile.cli.common import Parser, add_command, show
+from qcompile.cli.output import show
+from qcompile.cli.parsing import Parser, add_command
+from qcompile.data.named_sets import NAMES
+from qcompile.files.machines import catalogue
 
 __all__ = ["SHELLS", "add_commands", "script_for"]
+
 
 # What a value is, by the name that help gives it.
 _FILES = ("FILE", "PATH", "[KIND=]PATH", "QUBO", "SAMPLES", "MODEL", "RUN")
@@ -115,14 +119,10 @@ def _slot(action: argparse.Action) -> Slot:
 
 
 def _named_sets() -> tuple[str, ...]:
-    from qcompile.data.named_sets import NAMES
-
     return tuple(NAMES)
 
 
 def _machines() -> tuple[str, ...]:
-    from qcompile.stages.machines import catalogue
-
     return tuple(catalogue())
 
 

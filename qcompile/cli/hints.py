@@ -9,8 +9,10 @@ import shlex
 from pathlib import Path
 
 from qcompile.errors import QcompileError
+from qcompile.files.guarded import kind_of
 
 __all__ = ["next_command"]
+
 
 # What the options are for that name files: the kinds of file that serve.
 _EXPECTED = {
@@ -114,8 +116,6 @@ def _take(kind: str, path: str, expected: tuple[str, ...]) -> str:
 
 def _kind(path: str) -> str | None:
     """Tell what a file holds, if that is easy."""
-    from qcompile.files.storage import kind_of
-
     try:
         found = _TYPES.get(kind_of(path))
     except QcompileError:

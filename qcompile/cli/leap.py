@@ -1,4 +1,4 @@
-"""Commands for the real machine: submit, resume, jobs, cancel."""
+"""The commands `submit`, `resume`, `jobs` and `cancel`."""
 
 from __future__ import annotations
 
@@ -7,23 +7,30 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from qcompile.cli import machines as cli_machine
-from qcompile.cli import report as cli_report
-from qcompile.cli.common import FORMATS, add_command, show, show_rows
-from qcompile.cli.solve import REPAIRS, load_problem
+from qcompile.cli.options import REPAIRS, add_report_option, chain_strength, page_of
+from qcompile.cli.output import FORMATS, show, show_rows
+from qcompile.cli.parsing import add_command
 from qcompile.errors import InputError
+from qcompile.files import atomic
 from qcompile.files import embedding as embedding_files
-from qcompile.files import storage as files
+from qcompile.files.classifier import save_classifier
+from qcompile.files.interchange import load_problem
+from qcompile.files.samples import save_samples
+from qcompile.leap.job import jobs_folder
+from qcompile.leap.job_store import list_jobs, load_job
+from qcompile.leap.retry import Patience
+from qcompile.leap.submission import cancel, fate, resume, submit
+from qcompile.report import page
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 
 if TYPE_CHECKING:
     from qcompile.leap.cost import Cost
-    from qcompile.leap.jobs import Job
-    from qcompile.leap.retry import Patience
+    from qcompile.leap.job import Job
     from qcompile.leap.submission import Submission
 
 __all__ = ["add_commands"]
+
 
 _SOLVER_TYPES = ("qpu", "hybrid", "nl")
 
@@ -170,7 +177,7 @@ def _add_waiting_options(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("the answer")
     group.add_argument("-o", "--output", metavar="FILE", help="write the classifier there, too")
     group.add_argument("--samples", metavar="FILE", help="write the samples there, too")
-    cli_report.add_report_option(group)
+    add_report_option(group)
     group.add_argument(
         "--no-wait", action="store_true", help="stop once it is on the server; resume fetches it"
     )
@@ -191,19 +198,15 @@ def _add_grace_option(group: Any) -> None:
 
 
 def _patience(options: argparse.Namespace) -> Patience:
-    from qcompile.leap.retry import Patience
-
     if not options.grace >= 0:
         raise InputError(f"--grace {options.grace:g}; expected seconds, 0 or more")
     return Patience(grace=options.grace)
 
 
 def _run_submit(options: argparse.Namespace) -> None:
-    from qcompile.leap.submission import submit
-
     outputs = _outputs(options)
-    files.check_outputs(outputs, inputs=(options.problem, options.embedding))
-    strength = cli_machine.chain_strength(options.chain_strength)
+    atomic.check_outputs(outputs, inputs=(options.problem, options.embedding))
+    strength = chain_strength(options.chain_strength)
     if strength == "sweep":
         raise InputError("--chain-strength sweep costs a run for each; use qcompile embed for it")
     problem = load_problem(options.problem)
@@ -300,10 +303,8 @@ def _parameters(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run_resume(options: argparse.Namespace) -> None:
-    from qcompile.leap.submission import resume
-
     outputs = _outputs(options)
-    files.check_outputs(outputs)
+    atomic.check_outputs(outputs)
     with bar("Leap") as progress, passing("resume"):
         found = resume(
             options.job,
@@ -320,7 +321,7 @@ def _run_resume(options: argparse.Namespace) -> None:
 
 
 def _outputs(options: argparse.Namespace) -> list[str]:
-    asked = [options.output, options.samples, *cli_report.page_of(options)]
+    asked = [options.output, options.samples, *page_of(options)]
     outputs = [path for path in asked if path]
     if options.no_wait and outputs:
         raise InputError("--no-wait: there is no answer to write yet; give -o to qcompile resume")
@@ -328,9 +329,7 @@ def _outputs(options: argparse.Namespace) -> list[str]:
 
 
 def _show(found: Submission, options: argparse.Namespace, outputs: list[str]) -> None:
-    from qcompile.report.run import job_run
-    from qcompile.stages.classifier import save_classifier
-    from qcompile.stages.samples import save_samples
+    from qcompile.report.gather import job_run
 
     job, samples = found.job, found.samples
     assert job is not None
@@ -340,13 +339,13 @@ def _show(found: Submission, options: argparse.Namespace, outputs: list[str]) ->
         return
     if options.output and found.classifier is None:
         raise InputError("-o: this problem was not compiled from data, there is no classifier")
-    with files.all_or_nothing():
+    with atomic.all_or_nothing():
         if options.output and found.classifier is not None:
             save_classifier(found.classifier, options.output)
         if options.samples:
             save_samples(samples, options.samples)
     if options.report:
-        cli_report.write_report(job_run(job, samples, found.classifier), options.report)
+        page.write_report(job_run(job, samples, found.classifier), options.report)
     timing = samples.info["timing"]
     billed = timing.get("charge_time", timing.get("qpu_access_time"))
     summary: dict[str, Any] = {
@@ -369,8 +368,6 @@ def _show(found: Submission, options: argparse.Namespace, outputs: list[str]) ->
 
 
 def _run_jobs(options: argparse.Namespace) -> None:
-    from qcompile.leap.jobs import jobs_folder, list_jobs, load_job
-
     if options.job is not None:
         show_rows([_described(load_job(options.job, options.jobs))], options)
         return
@@ -396,8 +393,6 @@ def _row(job: Job) -> dict[str, Any]:
 
 
 def _described(job: Job) -> dict[str, Any]:
-    from qcompile.leap.submission import fate
-
     states = job.states
     return {
         **_row(job),
@@ -413,9 +408,6 @@ def _described(job: Job) -> dict[str, Any]:
 
 
 def _run_cancel(options: argparse.Namespace) -> None:
-    from qcompile.leap.jobs import load_job
-    from qcompile.leap.submission import cancel, fate
-
     job = load_job(options.job, options.jobs)
     with bar("Leap"), passing("cancel"):
         stages = cancel(

@@ -1,4 +1,4 @@
-"""Commands about machines: the catalogue, and putting a QUBO on one."""
+"""The commands `machines` and `embed`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,26 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from qcompile.cli.common import FORMATS, NOT_PROVED, add_command, show, show_rows
-from qcompile.cli.quadratize import load_problem
+from qcompile.cli.options import add_machine_options, chain_strength, machine_of
+from qcompile.cli.output import FORMATS, show, show_rows
+from qcompile.cli.parsing import NOT_PROVED, add_command
+from qcompile.embedding.capacity import largest_bits
+from qcompile.embedding.chain_strength import sweep
+from qcompile.embedding.embed import embed
+from qcompile.embedding.preflight import most_bits, preflight
+from qcompile.embedding.quality import quality
 from qcompile.errors import InputError
-from qcompile.files import embedding as embedding_files
-from qcompile.files import storage as files
+from qcompile.files import atomic, embedding
+from qcompile.files.interchange import load_problem
+from qcompile.files.machines import catalogue, load_machine
+from qcompile.reduction.quadratize import quadratize
 from qcompile.runtime.progress import Bar, bar
 from qcompile.runtime.timing import passing
-from qcompile.stages.artifacts import Qubo
-from qcompile.stages.machines import Machine, catalogue, load_machine
+from qcompile.stages.machine import Machine
+from qcompile.stages.qubo import Qubo
 
-__all__ = ["add_commands", "add_machine_options", "chain_strength", "machine_of", "names_machine"]
+__all__ = ["add_commands"]
+
 
 _METHODS = ("auto", "biclique", "clique", "minorminer")
 _PREFERENCES = ("qubits", "chain")
@@ -26,72 +35,6 @@ def add_commands(commands: Any) -> None:
     """Declare `machines` and `embed`."""
     _add_machines_command(commands)
     _add_embed_command(commands)
-
-
-def add_machine_options(command: argparse.ArgumentParser, *, default: str | None) -> None:
-    """Declare the options that say which machine is meant and what of it is dead."""
-    group = command.add_argument_group("machine")
-    group.add_argument(
-        "--machine",
-        metavar="NAME",
-        default=default,
-        help="a machine of `qcompile machines`, or a TOML file"
-        + (f" ({default})" if default else ""),
-    )
-    group.add_argument(
-        "--yield",
-        dest="yield_",
-        metavar="SHARE",
-        help="let only this share of the qubits work, drawn at random, or published: as many "
-        "qubits and couplers as the machine is said to have",
-    )
-    group.add_argument(
-        "--yield-seed", type=int, default=0, metavar="S", help="for --yield, what is dead (0)"
-    )
-    group.add_argument(
-        "--dead-qubits", type=_qubits, default=[], metavar="Q,...", help="qubits that do not work"
-    )
-    group.add_argument(
-        "--dead-couplers", type=_couplers, default=[], metavar="Q-Q,...", help="couplers likewise"
-    )
-
-
-def names_machine(options: argparse.Namespace) -> bool:
-    """Say whether the options name a machine or damage one."""
-    return any((options.machine, options.yield_, options.dead_qubits, options.dead_couplers))
-
-
-def machine_of(options: argparse.Namespace, known: Machine | None = None) -> Machine:
-    """Give the machine that the options describe: `known`, or the default, where none is named."""
-    machine = known if known is not None and options.machine is None else None
-    machine = machine or load_machine(options.machine)
-    if options.dead_qubits or options.dead_couplers:
-        machine = machine.without(options.dead_qubits, options.dead_couplers)
-    if options.yield_ is not None:
-        machine = machine.with_yield(_share(options.yield_), seed=options.yield_seed)
-    return machine
-
-
-def _qubits(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected qubits like 3,17,250") from None
-
-
-def _couplers(text: str) -> list[tuple[int, int]]:
-    try:
-        pairs = [part.split("-") for part in text.split(",")]
-        return [(int(a), int(b)) for a, b in pairs]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected couplers like 3-17,4-9") from None
-
-
-def _share(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def _add_machines_command(commands: Any) -> None:
@@ -127,9 +70,6 @@ def _run_machines(options: argparse.Namespace) -> None:
 
 
 def _describe(machine: Machine) -> dict[str, Any]:
-    from qcompile.embedding.capacity import largest_bits
-    from qcompile.embedding.preflight import most_bits
-
     return {
         "name": machine.name,
         "title": machine.title,
@@ -211,15 +151,10 @@ def _add_embed_command(commands: Any) -> None:
 
 
 def _run_embed(options: argparse.Namespace) -> int:
-    from qcompile.embedding.chain_strength import sweep
-    from qcompile.embedding.embed import embed
-    from qcompile.embedding.preflight import preflight
-    from qcompile.embedding.quality import quality
-    from qcompile.reduction.quadratize import quadratize
     from qcompile.report import plot
 
     written = [path for path in (options.output, options.target, options.plot) if path]
-    files.check_outputs(written, inputs=(options.qubo, options.reuse, options.machine))
+    atomic.check_outputs(written, inputs=(options.qubo, options.reuse, options.machine))
     if options.preflight and written:
         raise InputError(
             "--preflight only counts: there is nothing to write, leave out -o and such"
@@ -227,12 +162,12 @@ def _run_embed(options: argparse.Namespace) -> int:
     if options.plot:
         plot.check_ending(options.plot)
     if options.target:
-        embedding_files.check_target_ending(options.target)
+        embedding.check_target_ending(options.target)
     strength = chain_strength(options.chain_strength)
     with passing("read"):
         problem = load_problem(options.qubo)
         qubo = problem if isinstance(problem, Qubo) else quadratize(problem)
-    reused = None if options.reuse is None else embedding_files.load_embedding(options.reuse)
+    reused = None if options.reuse is None else embedding.load_embedding(options.reuse)
     machine = machine_of(options, None if reused is None else reused.machine)
     with bar("preflight"), passing("preflight"):
         report = preflight(qubo, machine, clique=options.preflight)
@@ -257,11 +192,11 @@ def _run_embed(options: argparse.Namespace) -> int:
     if strength == "sweep":
         with bar("sweep"), passing("sweep chain strengths"):
             embedded, table = sweep(embedded, reads=options.reads, seed=options.seed)
-    with bar("write"), passing("write"), files.all_or_nothing():
+    with bar("write"), passing("write"), atomic.all_or_nothing():
         if options.output:
-            embedding_files.save_embedding(embedded.embedding, options.output)
+            embedding.save_embedding(embedded.embedding, options.output)
         if options.target:
-            embedding_files.save_target(embedded, options.target)
+            embedding.save_target(embedded, options.target)
         if options.plot:
             plot.plot_embedding(embedded.embedding, options.plot)
     figures = {**quality(embedded), "qubits_at_least": report.least}
@@ -282,18 +217,6 @@ def _in_words(figures: dict[str, Any], table: list[dict[str, Any]]) -> dict[str,
             f"chains broken {row['chain_break_fraction']:.1%}"
         )
     return {name: value for name, value in figures.items() if value is not None}
-
-
-def chain_strength(text: str) -> float | str:
-    """Read a chain strength: a word or a number."""
-    if text in ("torque", "scaled", "sweep"):
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(
-            f"--chain-strength {text!r}; expected torque, scaled, sweep or a number above 0"
-        ) from None
 
 
 def _counting(progress: Bar | None) -> Callable[[str, int, int], None] | None:

@@ -1,4 +1,4 @@
-"""The command `report`, and --report of other commands: one HTML page about a run."""
+"""The command `report`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from qcompile.cli.common import Worded, add_command, show
+from qcompile.cli.output import Worded, show
+from qcompile.cli.parsing import add_command
 from qcompile.errors import InputError
+from qcompile.files import atomic
+from qcompile.report.page import write_report
 
 if TYPE_CHECKING:
-    from qcompile.report.run import Run
-    from qcompile.stages.artifacts import Dataset
+    from qcompile.stages.dataset import Dataset
 
-__all__ = ["add_command_report", "add_report_option", "page_of", "write_report"]
+__all__ = ["add_command_report", "check_report_ending"]
+
 
 _ENDINGS = (".html", ".htm")
 
@@ -55,20 +58,7 @@ def add_command_report(
     command.set_defaults(run=lambda options: _run_report(options, same_rows, prepared))
 
 
-def add_report_option(group: Any) -> None:
-    """Declare --report."""
-    group.add_argument("--report", metavar="FILE", help="write one HTML page about the run there")
-
-
-def page_of(options: argparse.Namespace) -> list[str]:
-    """Give the page that --report asks for, as a list of at most one."""
-    if options.report is None:
-        return []
-    _check_ending(options.report)
-    return [options.report]
-
-
-def _check_ending(path: str) -> None:
+def check_report_ending(path: str) -> None:
     """Insist on a name that a browser opens."""
     if path != "-" and not path.lower().endswith(_ENDINGS):
         raise InputError(f"{path}: expected a page ending in .html")
@@ -79,12 +69,11 @@ def _run_report(
     same_rows: Callable[..., Dataset],
     prepared: Callable[..., Dataset],
 ) -> None:
-    from qcompile.files import storage as files
-    from qcompile.report import run as run_files
+    from qcompile.report import gather as run_files
 
-    _check_ending(options.output)
+    check_report_ending(options.output)
     inputs = (*options.run_, options.data, options.test)
-    files.check_outputs([options.output], inputs=inputs)
+    atomic.check_outputs([options.output], inputs=inputs)
     run = run_files.gather(options.run_, jobs=options.jobs)
     origin = run.origin
     if origin is None and (options.data or options.test):
@@ -102,13 +91,3 @@ def _run_report(
     shown, absent = write_report(run, options.output)
     summary = {"shown": shown, "not shown": Worded(absent, ", ".join(absent) or "nothing")}
     show(summary, options, written=[options.output])
-
-
-def write_report(run: Run, path: str) -> tuple[list[str], list[str]]:
-    """Write the page; gives the titles of what is shown and of what is not."""
-    from qcompile.report.build import TITLES, report_of
-    from qcompile.report.page import save_report
-
-    report = report_of(run)
-    save_report(report, path)
-    return [TITLES[name] for name in report.shown], [title for title, _ in report.absent]

@@ -9,15 +9,17 @@ from numpy.typing import NDArray
 
 from qcompile.errors import InputError
 from qcompile.runtime import memory
-from qcompile.stages.artifacts import SCALINGS, Floats, Matrix, Preparation, frozen, sum_by
+from qcompile.stages.arrays import Floats, Matrix, frozen, sum_by
+from qcompile.stages.preparation import SCALINGS, Preparation
 
-__all__ = ["Columns"]
+__all__ = ["ColumnStatistics"]
+
 
 _ROUNDING = 32 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class ColumnStatistics:
     """Means, squares of distances from them, largest sizes, and how columns go with the labels.
 
     `together` is Σ (x - mean x)(y - mean y). Sums of parts are joined by the shifts of their means
@@ -32,7 +34,7 @@ class Columns:
     together: Floats
 
     @classmethod
-    def of(cls, x: Matrix, y: Floats) -> Columns:
+    def of(cls, x: Matrix, y: Floats) -> ColumnStatistics:
         """Look at some rows, with signs y."""
         memory.require(
             64 * x.shape[1],
@@ -52,7 +54,7 @@ class Columns:
         """Number of columns."""
         return len(self.mean)
 
-    def __add__(self, other: Columns) -> Columns:
+    def __add__(self, other: ColumnStatistics) -> ColumnStatistics:
         width = max(self.features, other.features)
         one, two = self._padded(width), other._padded(width)
         if not one.count or not two.count:
@@ -60,7 +62,7 @@ class Columns:
         count = one.count + two.count
         shift, turn = two.mean - one.mean, two.label - one.label
         weight = one.count * two.count / count
-        return Columns(
+        return ColumnStatistics(
             count,
             one.mean + shift * (two.count / count),
             one.squares + two.squares + weight * shift * shift,
@@ -69,11 +71,11 @@ class Columns:
             one.together + two.together + weight * turn * shift,
         )
 
-    def flipped(self) -> Columns:
+    def flipped(self) -> ColumnStatistics:
         """Give the same with every label turned round."""
         return replace(self, label=-self.label, together=-self.together)
 
-    def _padded(self, width: int) -> Columns:
+    def _padded(self, width: int) -> ColumnStatistics:
         """Columns that were never seen were always zero."""
         missing = width - self.features
         if not missing:

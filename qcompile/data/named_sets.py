@@ -14,6 +14,7 @@ from qcompile.runtime import memory
 
 __all__ = ["NAMES", "is_named", "make"]
 
+
 Floats = NDArray[np.float64]
 
 

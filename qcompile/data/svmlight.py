@@ -22,9 +22,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.errors import InputError, MemoryLimitError
-from qcompile.stages.artifacts import Matrix
+from qcompile.files.atomic import write_atomically
+from qcompile.stages.arrays import Matrix
+from qcompile.stages.dataset import Dataset
 
-__all__ = ["Piece", "Reader", "SvmlightReader", "file_names", "lines", "open_files", "shortest"]
+__all__ = [
+    "Piece",
+    "Progress",
+    "Reader",
+    "SvmlightReader",
+    "digest_of_digests",
+    "file_names",
+    "lines_of",
+    "open_files",
+    "save_svmlight",
+    "shortest",
+]
+
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 
@@ -363,7 +377,7 @@ def _stdin() -> Any:
     return getattr(sys.stdin, "buffer", None)
 
 
-def lines(x: Matrix, labels: NDArray[np.float64]) -> Iterator[str]:
+def lines_of(x: Matrix, labels: NDArray[np.float64]) -> Iterator[str]:
     """Give the svmlight lines of a matrix, 1-based, numbers in their shortest exact form.
 
     The first line names every column if the last one is all zeros, so that reading the text back
@@ -386,3 +400,24 @@ def lines(x: Matrix, labels: NDArray[np.float64]) -> Iterator[str]:
 def shortest(value: float) -> str:
     """Write a number in the shortest form that reads back as the same."""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
+_COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": lambda text: gzip.compress(text, mtime=0),  # no date: the same bytes every time
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+}
+
+
+def save_svmlight(data: Dataset, path: str | Path) -> None:
+    """Write the rows as svmlight text, with the labels that they came with.
+
+    An ending of .gz, .bz2 or .xz compresses it.
+    """
+    compress = _COMPRESSORS.get(Path(path).suffix.lower())
+    with write_atomically(path) as stream:
+        lines = lines_of(data.x, data.preparation.labels(data.y))
+        if compress is None:
+            stream.writelines(line.encode() for line in lines)
+        else:
+            stream.write(compress("".join(lines).encode()))

@@ -21,6 +21,7 @@ __all__ = [
     "parse",
 ]
 
+
 OK, BAD_LABEL, BAD_INDEX, NEGATIVE_INDEX, LARGE_INDEX, UNSORTED_INDEX, BAD_VALUE = range(7)
 
 _POWERS = 10.0 ** np.arange(23)

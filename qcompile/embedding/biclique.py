@@ -17,10 +17,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from qcompile.stages.artifacts import Qubo
-from qcompile.stages.machines import Machine
+from qcompile.stages.machine import Machine
+from qcompile.stages.qubo import Qubo
 
 __all__ = ["Lines", "Roles", "layouts", "lines_of", "roles_of"]
+
 
 _MOST_STRIPS = 4
 # A piece of line across a strip may miss this share of it: what is dead is connected afterwards.

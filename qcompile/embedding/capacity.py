@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from qcompile.reduction.cover import halves_bound
-from qcompile.stages.machines import Machine
+from qcompile.stages.machine import Machine
 
 __all__ = [
     "FORMULA_ERROR",
@@ -26,6 +26,7 @@ __all__ = [
     "likely_qubits",
     "physical_estimate",
 ]
+
 
 FORMULA_ERROR = 0.14
 _CROSS, _ANCILLA, _SQUARE, _BIT, _STRIP = 2.15, 0.73, 0.69, 1.03, 1.84

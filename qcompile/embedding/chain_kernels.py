@@ -1,4 +1,4 @@
-"""Compiled kernels that shape chains of qubits: connect, place, trim and reroute them.
+"""Compiled kernels that shape chains of qubits: connect, place and trim them.
 
 A `Board` is a machine's graph with the chains that lie on it. Kernels change it in place.
 """
@@ -11,9 +11,23 @@ from numpy.typing import NDArray
 from qcompile.runtime.jit import jit
 from qcompile.runtime.random import generator, uniform
 
-__all__ = ["Board", "board_of", "improve", "settle", "trim_all"]
+__all__ = [
+    "FREE",
+    "Board",
+    "add_qubit",
+    "board_of",
+    "drop_qubit",
+    "grow_chain",
+    "lacking_links",
+    "lay_chain",
+    "members_of",
+    "settle",
+    "trim_all",
+    "trim_chain",
+]
 
-_FREE, _NOBODY = -1, -1
+
+FREE, _NOBODY = -1, -1
 
 
 class Board(NamedTuple):
@@ -56,7 +70,7 @@ def board_of(
         problem_neighbours=problem[1],
         wanted=wanted,
         links=np.zeros((variables, variables), dtype=np.int16),
-        owner=np.full(qubits, _FREE, dtype=np.int32),
+        owner=np.full(qubits, FREE, dtype=np.int32),
         head=np.full(variables, _NOBODY, dtype=np.int32),
         following=np.full(qubits, _NOBODY, dtype=np.int32),
         previous=np.full(qubits, _NOBODY, dtype=np.int32),
@@ -65,23 +79,23 @@ def board_of(
         queue=np.zeros(qubits + 1, dtype=np.int32),
         parent=np.zeros(qubits, dtype=np.int32),
     )
-    _lay(board, owner)
+    lay_chain(board, owner)
     return board
 
 
 @jit
-def _lay(board: Board, owner: NDArray[np.int32]) -> None:
+def lay_chain(board: Board, owner: NDArray[np.int32]) -> None:
     """Replace whatever lies on the board."""
     for q in range(len(owner)):
         if board.owner[q] >= 0:
-            _drop(board, q)
+            drop_qubit(board, q)
     for q in range(len(owner)):
         if owner[q] >= 0:
-            _add(board, q, owner[q])
+            add_qubit(board, q, owner[q])
 
 
 @jit
-def _add(board: Board, q: int, v: int) -> None:
+def add_qubit(board: Board, q: int, v: int) -> None:
     """Give a free qubit to a variable."""
     board.owner[q] = v
     first = board.head[v]
@@ -99,7 +113,7 @@ def _add(board: Board, q: int, v: int) -> None:
 
 
 @jit
-def _drop(board: Board, q: int) -> None:
+def drop_qubit(board: Board, q: int) -> None:
     """Set a qubit free."""
     v = board.owner[q]
     before, after = board.previous[q], board.following[q]
@@ -109,7 +123,7 @@ def _drop(board: Board, q: int) -> None:
         board.head[v] = after
     if after >= 0:
         board.previous[after] = before
-    board.owner[q] = _FREE
+    board.owner[q] = FREE
     board.size[v] -= 1
     for t in range(board.starts[q], board.starts[q + 1]):
         u = board.owner[board.neighbours[t]]
@@ -152,7 +166,7 @@ def _try_drop(board: Board, q: int) -> bool:
     if board.size[v] == 1:
         return False
     inside = 0
-    _drop(board, q)
+    drop_qubit(board, q)
     keeps = True
     for t in range(board.starts[q], board.starts[q + 1]):
         u = board.owner[board.neighbours[t]]
@@ -164,12 +178,12 @@ def _try_drop(board: Board, q: int) -> bool:
     if keeps and inside > 1 and _component(board, v) != board.size[v]:
         keeps = False
     if not keeps:
-        _add(board, q, v)
+        add_qubit(board, q, v)
     return keeps
 
 
 @jit
-def _members(board: Board, v: int, out: NDArray[np.int32]) -> int:
+def members_of(board: Board, v: int, out: NDArray[np.int32]) -> int:
     """Copy a chain; gives its length."""
     q, count = board.head[v], 0
     while q >= 0:
@@ -180,7 +194,7 @@ def _members(board: Board, v: int, out: NDArray[np.int32]) -> int:
 
 
 @jit
-def _trim(
+def trim_chain(
     board: Board,
     v: int,
     state: NDArray[np.uint64],
@@ -195,7 +209,7 @@ def _trim(
     changed = True
     while changed:
         changed = False
-        count = _members(board, v, buffer)
+        count = members_of(board, v, buffer)
         for i in range(count - 1, 0, -1):
             j = int(uniform(state) * (i + 1))
             buffer[i], buffer[j] = buffer[j], buffer[i]
@@ -219,7 +233,7 @@ def trim_all(board: Board, seed: int) -> int:
     while True:
         dropped = 0
         for v in range(len(board.head)):
-            dropped += _trim(board, v, state, buffer, log, 0)
+            dropped += trim_chain(board, v, state, buffer, log, 0)
         total += dropped
         if dropped == 0:
             return total
@@ -237,7 +251,7 @@ def _reaches(board: Board, p: int, v: int) -> int:
 
 
 @jit
-def _grow(board: Board, v: int) -> bool:
+def grow_chain(board: Board, v: int) -> bool:
     """Lengthen a chain by a shortest path that reaches something it needs; False: no way.
 
     Of the ends at the same distance the one that reaches most is taken.
@@ -259,7 +273,7 @@ def _grow(board: Board, v: int) -> bool:
             taken += 1
             for t in range(board.starts[q], board.starts[q + 1]):
                 p = board.neighbours[t]
-                if board.owner[p] != _FREE or mark[p] == stamp:
+                if board.owner[p] != FREE or mark[p] == stamp:
                     continue
                 mark[p] = stamp
                 parent[p] = q
@@ -272,13 +286,13 @@ def _grow(board: Board, v: int) -> bool:
         return False
     while board.owner[best] != v:
         step = parent[best]
-        _add(board, best, v)
+        add_qubit(board, best, v)
         best = step
     return True
 
 
 @jit
-def _lacking(board: Board, v: int) -> bool:
+def lacking_links(board: Board, v: int) -> bool:
     """Say whether a chain misses a link that it needs, to a chain that exists."""
     for t in range(board.problem_starts[v], board.problem_starts[v + 1]):
         u = board.problem_neighbours[t]
@@ -307,7 +321,7 @@ def _join_pieces(board: Board, v: int) -> bool:
                 if board.owner[p] == v:
                     end = q
                     break
-                if board.owner[p] == _FREE:
+                if board.owner[p] == FREE:
                     mark[p] = stamp
                     parent[p] = q
                     queue[filled] = p
@@ -316,7 +330,7 @@ def _join_pieces(board: Board, v: int) -> bool:
             return False
         while board.owner[end] != v:
             step = parent[end]
-            _add(board, end, v)
+            add_qubit(board, end, v)
             end = step
 
 
@@ -328,8 +342,8 @@ def _connect(board: Board, lacking: NDArray[np.bool_]) -> int:
         lacking[v] = board.size[v] == 0
         if not lacking[v]:
             whole = _join_pieces(board, v)
-            while whole and _lacking(board, v):
-                whole = _grow(board, v)
+            while whole and lacking_links(board, v):
+                whole = grow_chain(board, v)
             lacking[v] = not whole
         failures += lacking[v]
     return failures
@@ -353,7 +367,7 @@ def settle(board: Board, order: NDArray[np.int32], rounds: int, seed: int) -> in
         for v in range(len(board.head)):
             if lacking[v]:
                 while board.head[v] >= 0:
-                    _drop(board, board.head[v])
+                    drop_qubit(board, board.head[v])
     return failures
 
 
@@ -382,7 +396,7 @@ def _flood(
         taken += 1
         for t in range(board.starts[q], board.starts[q + 1]):
             p = board.neighbours[t]
-            if board.owner[p] == _FREE and mark[p] != stamp:
+            if board.owner[p] == FREE and mark[p] != stamp:
                 mark[p] = stamp
                 depth[p] = depth[q] + 1
                 total[p] += depth[p]
@@ -406,7 +420,7 @@ def _best_root(board: Board, v: int) -> int:
             _flood(board, u, total, seen, depth)
     best = -1
     for q in range(qubits):
-        if board.owner[q] == _FREE and seen[q] == placed and (best < 0 or total[q] < total[best]):
+        if board.owner[q] == FREE and seen[q] == placed and (best < 0 or total[q] < total[best]):
             best = q
     return best
 
@@ -420,104 +434,10 @@ def _place_missing(board: Board, order: NDArray[np.int32]) -> None:
         root = _best_root(board, v)
         if root < 0:
             continue
-        _add(board, root, v)
+        add_qubit(board, root, v)
         whole = True
-        while whole and _lacking(board, v):
-            whole = _grow(board, v)
+        while whole and lacking_links(board, v):
+            whole = grow_chain(board, v)
         if not whole:
             while board.head[v] >= 0:
-                _drop(board, board.head[v])
-
-
-@jit
-def _cost(size: int, power: int) -> int:
-    return size if power == 1 else size * size
-
-
-@jit
-def improve(board: Board, moves: int, seed: int, hot: float, cold: float, power: int) -> int:
-    """Anneal the embedding: take up a chain, lay it anew elsewhere, trim what became needless.
-
-    The sum of chain lengths, to the given power (1 or 2), is made small; the best state seen is
-    left on the board. Gives its number of qubits. Chains must be whole and all links there.
-    """
-    state = generator(seed)
-    qubits, variables = len(board.owner), len(board.head)
-    buffer = np.empty(qubits, dtype=np.int32)
-    old = np.empty(qubits, dtype=np.int32)
-    log = np.empty(2 * qubits, dtype=np.int32)
-    best_owner = board.owner.copy()
-    cost = 0
-    for v in range(variables):
-        cost += _cost(board.size[v], power)
-    best = cost
-    cooling = (cold / hot) ** (1.0 / max(1, moves))
-    temperature = hot
-    for _ in range(moves):
-        temperature *= cooling
-        v = int(uniform(state) * variables)
-        if board.size[v] == 1 and uniform(state) < 0.5:
-            continue
-        change, logged, count = _relay(board, v, state, buffer, old, log, power)
-        if change > 0 and uniform(state) >= np.exp(-change / temperature):
-            _restore(board, v, old, count, log, logged)
-            continue
-        cost += change
-        if cost < best:
-            best = cost
-            best_owner[:] = board.owner
-    _lay(board, best_owner)
-    used = 0
-    for v in range(variables):
-        used += board.size[v]
-    return used
-
-
-@jit
-def _relay(
-    board: Board,
-    v: int,
-    state: NDArray[np.uint64],
-    buffer: NDArray[np.int32],
-    old: NDArray[np.int32],
-    log: NDArray[np.int32],
-    power: int,
-) -> tuple[int, int, int]:
-    """Lay one chain anew; gives the change of the cost, the log's end and the old length."""
-    count = _members(board, v, old)
-    for i in range(count):
-        _drop(board, old[i])
-    root = old[int(uniform(state) * count)]
-    if uniform(state) < 0.5:  # start a step aside
-        t = board.starts[root]
-        degree = board.starts[root + 1] - t
-        beside = board.neighbours[t + int(uniform(state) * degree)] if degree else root
-        if board.owner[beside] == _FREE:
-            root = beside
-    _add(board, root, v)
-    whole = True
-    while whole and _lacking(board, v):
-        whole = _grow(board, v)
-    if not whole:
-        return 1 << 30, 0, count
-    _trim(board, v, state, buffer, log, 0)
-    change = _cost(board.size[v], power) - _cost(count, power)
-    logged = 0
-    for t in range(board.problem_starts[v], board.problem_starts[v + 1]):
-        u = board.problem_neighbours[t]
-        before = board.size[u]
-        logged = _trim(board, u, state, buffer, log, logged)
-        change += _cost(board.size[u], power) - _cost(before, power)
-    return change, logged, count
-
-
-@jit
-def _restore(
-    board: Board, v: int, old: NDArray[np.int32], count: int, log: NDArray[np.int32], logged: int
-) -> None:
-    while board.head[v] >= 0:
-        _drop(board, board.head[v])
-    for i in range(logged):
-        _add(board, log[2 * i], log[2 * i + 1])
-    for i in range(count):
-        _add(board, old[i], v)
+                drop_qubit(board, board.head[v])

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from qcompile.embedding.capacity import largest_bits, likely_qubits
-from qcompile.stages.artifacts import Qubo
-from qcompile.stages.machines import Machine, catalogue
+from qcompile.files.machines import catalogue
+from qcompile.stages.machine import Machine
+from qcompile.stages.qubo import Qubo
 
 __all__ = ["Preflight", "least_qubits", "most_bits", "preflight"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from qcompile.embedding.chain_strength import scaling_of
+from qcompile.embedding.scaling import scaling_of
 from qcompile.stages.embedded import Embedded
 
 __all__ = ["quality"]

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qcompile.errors import InputError
-from qcompile.stages.artifacts import Floats, Qubo, frozen
+from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.embedded import Embedded, Embedding
+from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples, alike
 
 __all__ = ["REPAIRS", "chains_id", "unembed"]
+
 
 REPAIRS = ("majority", "energy", "discard")
 # Sweeps over the bits of broken chains; each lowers the energy or is the last.

@@ -10,17 +10,18 @@ from typing import Any
 import orjson
 
 from qcompile.errors import FormatError, InputError
-from qcompile.files.storage import (
+from qcompile.files.atomic import write_atomically
+from qcompile.files.guarded import (
     as_record,
     check_header,
     explained,
     header_of,
     read_json,
     whole_number,
-    write_atomically,
 )
+from qcompile.files.machines import read_ranges
 from qcompile.stages.embedded import Embedded, Embedding
-from qcompile.stages.machines import Machine, read_ranges
+from qcompile.stages.machine import Machine
 
 __all__ = [
     "TARGET_ENDINGS",
@@ -29,6 +30,7 @@ __all__ = [
     "save_embedding",
     "save_target",
 ]
+
 
 TARGET_ENDINGS = (".json", ".bqm")
 _MOST_VARIABLES = 1 << 20

@@ -8,7 +8,7 @@ refuses and says why.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -19,37 +19,35 @@ from numpy.typing import NDArray
 
 from qcompile._version import __version__
 from qcompile.errors import FormatError, InputError
-from qcompile.files.storage import (
+from qcompile.files.atomic import write_atomically
+from qcompile.files.guarded import (
     FORMAT_VERSION,
     as_record,
     check_depth,
     check_exists,
     check_finite,
-    check_widths,
-    encoding_from_dict,
-    encoding_to_dict,
     explained,
     finite,
     is_zip,
     json_items,
-    loss_from_dict,
-    loss_to_dict,
-    numbers,
     preparation_from_dict,
     preparation_to_dict,
     read_json,
     read_npz,
-    whole,
-    write_atomically,
     write_npz,
 )
-from qcompile.stages.artifacts import Ancillas, Floats, Pubo, Qubo, Seal, frozen
-from qcompile.verification.verify import Fingerprint, fingerprint, row_marks
+from qcompile.files.loss import loss_from_dict, loss_to_dict
+from qcompile.files.pubo import check_widths, encoding_from_dict, encoding_to_dict, numbers, whole
+from qcompile.files.qubo_text import LINES, TEXTS
+from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Ancillas, Fingerprint, Qubo, Seal, fingerprint, row_marks
+from qcompile.stages.terms import difference
 
 __all__ = ["ENDINGS", "load_qubo", "save_qubo"]
 
+
 ENDINGS = (".json", ".npz", ".bqm", ".lp", ".qubo", ".coo")
-_LINES = 1 << 14
 # tables that are marked as arrays, the marks themselves, and what only .npz files say
 _NOT_MARKED = {"marks", "ancillas", "terms", "strength_on", "strength_off", "type", "offset"}
 
@@ -81,7 +79,7 @@ def save_qubo(
         elif ending == ".json":
             _write_json(stream, qubo, _metadata(qubo, pubo))
         else:
-            stream.writelines(_TEXTS[ending](qubo))
+            stream.writelines(TEXTS[ending](qubo))
 
 
 def _metadata(qubo: Qubo, pubo: Pubo | None) -> dict[str, Any]:
@@ -143,8 +141,6 @@ def _record_mark(known: Mapping[str, Any], qubo: Qubo) -> str:
 
 def _kept(qubo: Qubo, pubo: Pubo) -> Pubo:
     """Give the polynomial that the ancillas carry: without what a budget left out."""
-    from qcompile.reduction.truncate import difference
-
     return pubo if qubo.truncated is None else difference(pubo, qubo.truncated)
 
 
@@ -195,8 +191,8 @@ def _write_list(stream: IO[bytes], before: bytes, name: str, array: NDArray[Any]
 def _ancilla_items(qubo: Qubo) -> Iterator[bytes]:
     """Give [[index, [factor, factor]], ...] without its outer brackets, in pieces."""
     factors = qubo.ancillas.factors.tolist()
-    for start in range(0, len(factors), _LINES):
-        rows = enumerate(factors[start : start + _LINES], qubo.logical + start)
+    for start in range(0, len(factors), LINES):
+        rows = enumerate(factors[start : start + LINES], qubo.logical + start)
         text = orjson.dumps([[index, pair] for index, pair in rows])
         yield (b"," if start else b"") + text[1:-1]
 
@@ -354,62 +350,3 @@ def _assemble(
         preparation=preparation_from_dict(known["preparation"]),
         source=as_record(known["source"]),
     )
-
-
-def _coo_lines(qubo: Qubo) -> Iterator[bytes]:
-    """Row, column, value; diagonal entries are the linear terms."""
-    yield b"# vartype=BINARY\n"
-    yield from _entries(qubo)
-
-
-def _qbsolv_lines(qubo: Qubo) -> Iterator[bytes]:
-    """The qbsolv format: diagonal first, then pairs with the smaller variable first."""
-    yield f"p qubo 0 {qubo.variables} {qubo.variables} {len(qubo.first)}\n".encode()
-    yield from _entries(qubo)
-
-
-def _entries(qubo: Qubo) -> Iterator[bytes]:
-    everything = np.arange(qubo.variables)  # also zeros: no variable gets lost
-    for rows, columns, values in (
-        (everything, everything, qubo.linear),
-        (qubo.first, qubo.second, qubo.quadratic),
-    ):
-        for start in range(0, len(rows), _LINES):
-            part = slice(start, start + _LINES)
-            triples = zip(
-                rows[part].tolist(), columns[part].tolist(), values[part].tolist(), strict=True
-            )
-            yield "".join(f"{i} {j} {v!r}\n" for i, j, v in triples).encode()
-
-
-def _lp_lines(qubo: Qubo) -> Iterator[bytes]:
-    """CPLEX LP text; a variable fixed at 1 carries the offset, the [ ] part is halved."""
-    yield b"Minimize\n obj:"
-    yield f" {qubo.offset:+.17g} one\n".encode()
-    for start in range(0, qubo.variables, _LINES):
-        values = qubo.linear[start : start + _LINES].tolist()
-        yield "".join(f" {v:+.17g} x{i}\n" for i, v in enumerate(values, start)).encode()
-    if len(qubo.first):
-        yield b" + [\n"
-        for start in range(0, len(qubo.first), _LINES):
-            part = slice(start, start + _LINES)
-            triples = zip(
-                qubo.first[part].tolist(),
-                qubo.second[part].tolist(),
-                (2 * qubo.quadratic[part]).tolist(),
-                strict=True,
-            )
-            yield "".join(f" {v:+.17g} x{i} * x{j}\n" for i, j, v in triples).encode()
-        yield b" ] / 2\n"
-    yield b"Subject To\n fixed: one = 1\nBinary\n one\n"
-    for start in range(0, qubo.variables, _LINES):
-        stop = min(start + _LINES, qubo.variables)
-        yield "".join(f" x{i}\n" for i in range(start, stop)).encode()
-    yield b"End\n"
-
-
-_TEXTS: dict[str, Callable[[Qubo], Iterator[bytes]]] = {
-    ".coo": _coo_lines,
-    ".qubo": _qbsolv_lines,
-    ".lp": _lp_lines,
-}

@@ -17,12 +17,16 @@ from numpy.typing import NDArray
 
 from qcompile.embedding.unembed import unembed
 from qcompile.errors import FormatError
+from qcompile.files.samples import from_sampleset, sampleset_of
 from qcompile.leap.nonlinear import NonlinearProblem
-from qcompile.stages.artifacts import Floats, Pubo, Qubo
+from qcompile.stages.arrays import Floats
 from qcompile.stages.embedded import Embedded
-from qcompile.stages.samples import Samples, from_sampleset, samples_of, sampleset_of
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
+from qcompile.stages.samples import Samples, samples_of
 
 __all__ = ["read_bqm_answer", "read_nonlinear_answer", "read_qpu_answer"]
+
 
 # Energies of the server are sums of the same numbers in another order.
 _SAME = 1e-6

@@ -22,11 +22,13 @@ from urllib.parse import urlsplit
 import orjson
 
 from qcompile.errors import InputError, LeapError
+from qcompile.files.machines import machine_from_sampler
 from qcompile.leap.redaction import keep_secret, scrub, withholding
 from qcompile.leap.retry import REJECTED, UNKNOWN, Failure, Patience, ask, attempt
-from qcompile.stages.machines import Machine, machine_from_sampler
+from qcompile.stages.machine import Machine
 
 __all__ = ["PROBLEM_TYPES", "SOLVER_TYPES", "Leap", "connect"]
+
 
 SOLVER_TYPES = ("qpu", "hybrid", "nl")
 PROBLEM_TYPES = {"qpu": "ising", "hybrid": "bqm", "nl": "nl"}

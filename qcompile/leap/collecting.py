@@ -10,19 +10,23 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from qcompile.errors import FormatError, LeapError
-from qcompile.files import storage as files
-from qcompile.leap.jobs import ANSWERED, CANCELLED, FAILED, WAITING, Job, Part
-from qcompile.leap.plan import nonlinear
+from qcompile.files import atomic, guarded
+from qcompile.files.classifier import save_classifier
+from qcompile.files.samples import save_samples
+from qcompile.leap.job import ANSWERED, CANCELLED, FAILED, WAITING, Job, Part
+from qcompile.leap.nonlinear import nonlinear
+from qcompile.objective.decode import decode
 from qcompile.runtime.progress import Bar
-from qcompile.stages.artifacts import Qubo
-from qcompile.stages.classifier import Classifier, decode, save_classifier
+from qcompile.stages.classifier import Classifier
 from qcompile.stages.embedded import to_embedded
-from qcompile.stages.samples import Samples, merged, save_samples
+from qcompile.stages.qubo import Qubo
+from qcompile.stages.samples import Samples, merged
 
 if TYPE_CHECKING:
     from qcompile.leap.client import Leap
 
 __all__ = ["collect", "decode_job"]
+
 
 _log = logging.getLogger("qcompile")
 
@@ -90,10 +94,10 @@ def _keep_answer(job: Job, part: Part, content: Mapping[str, Any], line: Leap) -
         raise FormatError("an answer without content")
     if answer.get("format") == "binary-ref":
         states = line.download(answer)
-        with files.write_atomically(job.answer_path(part, ".bin")) as stream:
+        with atomic.write_atomically(job.answer_path(part, ".bin")) as stream:
             stream.write(states)
-    with files.write_atomically(job.answer_path(part)) as stream:
-        stream.write(orjson.dumps({**files.header_of("job-answer"), **answer}) + b"\n")
+    with atomic.write_atomically(job.answer_path(part)) as stream:
+        stream.write(orjson.dumps({**guarded.header_of("job-answer"), **answer}) + b"\n")
 
 
 def _set_aside(job: Job, part: Part) -> None:
@@ -108,9 +112,9 @@ def _read_answer(job: Job, part: Part) -> Samples:
     from qcompile.leap import answers
 
     path = job.answer_path(part)
-    with files.explained(path):
-        answer = files.read_json(path)
-        files.check_header(answer, "job-answer")
+    with guarded.explained(path):
+        answer = guarded.read_json(path)
+        guarded.check_header(answer, "job-answer")
         problem = job.problem()
         if job.solver_type == "nl":
             states = job.answer_path(part, ".bin").read_bytes()
@@ -145,7 +149,7 @@ def decode_job(job: Job) -> tuple[Samples, Classifier | None]:
     found = found.lowest(len(found))
     problem = job.problem()
     classifier = None
-    with files.all_or_nothing():
+    with atomic.all_or_nothing():
         if problem.encoding is not None and problem.preparation is not None:
             classifier = decode(problem, found)
             save_classifier(classifier, job.folder / "model.json")

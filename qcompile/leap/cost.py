@@ -9,10 +9,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from qcompile.errors import InputError
-from qcompile.leap.jobs import MOST_PARTS
+from qcompile.leap.job import MOST_PARTS
 from qcompile.leap.nonlinear import NonlinearProblem
-from qcompile.stages.artifacts import Qubo
 from qcompile.stages.embedded import Embedded
+from qcompile.stages.qubo import Qubo
 
 __all__ = ["Cost", "hybrid_cost", "nonlinear_cost", "qpu_cost"]
 

@@ -18,10 +18,15 @@ from numpy.typing import NDArray
 
 from qcompile.errors import FormatError, InputError
 from qcompile.objective.weight_space import WeightCubic, weight_cubic
+from qcompile.reduction.restore import restore
 from qcompile.runtime import memory
-from qcompile.stages.artifacts import Encoding, Floats, Pubo
+from qcompile.stages.arrays import Floats
+from qcompile.stages.encoding import Encoding
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
 
-__all__ = ["NonlinearProblem", "check_nonlinear", "to_nonlinear"]
+__all__ = ["NonlinearProblem", "check_nonlinear", "nonlinear", "to_nonlinear"]
+
 
 _SAME = 1e-9
 _CHECKED = 32
@@ -180,3 +185,8 @@ def check_nonlinear(problem: NonlinearProblem) -> None:
             f"the nonlinear model differs from the polynomial by {wrong:.3g}: it is not sent; this "
             "is a fault of qcompile or of dwave-optimization"
         )
+
+
+def nonlinear(problem: Pubo | Qubo) -> NonlinearProblem:
+    """Give the model of the nonlinear solver for a problem in either form."""
+    return to_nonlinear(problem if isinstance(problem, Pubo) else restore(problem))

@@ -1,43 +1,37 @@
-"""Problem -> Order: what exactly will be asked of a solver as it is now, and what it costs."""
+"""Problem -> Plan: what exactly will be asked of a solver as it is now, and what it costs."""
 
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
 
+from qcompile.embedding.chain_strength import strength_of
 from qcompile.errors import InputError, QcompileError
-from qcompile.leap.jobs import CANCELLED, DONE, FAILED, list_jobs
-from qcompile.stages.artifacts import Pubo, Qubo
-from qcompile.stages.embedded import Embedded, Embedding, check_embedding, problem_id, to_embedded
-from qcompile.stages.machines import Machine
+from qcompile.leap.chains import earlier_chains, find_chains, move_chains
+from qcompile.leap.job import CANCELLED, DONE, FAILED
+from qcompile.leap.job_store import list_jobs
+from qcompile.leap.nonlinear import nonlinear
+from qcompile.reduction.quadratize import quadratize
+from qcompile.stages.embedded import Embedded, Embedding, to_embedded
+from qcompile.stages.machine import Machine
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
 
 if TYPE_CHECKING:
     from qcompile.leap.client import Leap
     from qcompile.leap.cost import Cost
-    from qcompile.leap.nonlinear import NonlinearProblem
 
-__all__ = [
-    "Order",
-    "Wishes",
-    "find_chains",
-    "move_chains",
-    "nonlinear",
-    "place_order",
-    "refuse_twins",
-]
-
-_log = logging.getLogger("qcompile")
+__all__ = ["Plan", "Request", "make_plan", "refuse_twins"]
 
 
 @dataclass(frozen=True)
-class Wishes:
+class Request:
     """What the user may ask of a solver.
 
     `reads` and the chains are for QPUs, `time_limit` (seconds) for hybrid solvers; `parameters`
@@ -53,7 +47,7 @@ class Wishes:
 
 
 @dataclass(frozen=True, eq=False)
-class Order:
+class Plan:
     """What is about to be submitted: one entry of `parts`, reads and parameters, a problem."""
 
     problem: Pubo | Qubo
@@ -62,29 +56,28 @@ class Order:
     cost: Cost
 
 
-def place_order(line: Leap, problem: Pubo | Qubo, wishes: Wishes, jobs: str | Path | None) -> Order:
+def make_plan(line: Leap, problem: Pubo | Qubo, wishes: Request, jobs: str | Path | None) -> Plan:
     """Settle what will be sent, and what it costs."""
     from qcompile.leap import cost as costs
-    from qcompile.reduction.quadratize import quadratize
 
     given = dict(wishes.parameters)
-    _check_wishes(line, wishes)
+    _check_request(line, wishes)
     if not problem.variables:
         raise InputError("a problem without variables: pruning has solved it, there is no search")
     if line.solver_type == "nl":
         cost = costs.nonlinear_cost(line.solver, nonlinear(problem), wishes.time_limit)
-        return Order(problem, None, [(None, {**given, "time_limit": cost.seconds})], cost)
+        return Plan(problem, None, [(None, {**given, "time_limit": cost.seconds})], cost)
     qubo = quadratize(problem) if isinstance(problem, Pubo) else problem
     if line.solver_type == "hybrid":
         cost = costs.hybrid_cost(line.solver, qubo, wishes.time_limit)
-        return Order(qubo, None, [(None, {**given, "time_limit": cost.seconds})], cost)
+        return Plan(qubo, None, [(None, {**given, "time_limit": cost.seconds})], cost)
     embedded = _put_on(line.machine, qubo, wishes, jobs)
     cost = costs.qpu_cost(line.solver, embedded, wishes.reads, given)
     parts = [(count, {**given, "num_reads": count}) for count in cost.reads]
-    return Order(qubo, embedded, [*parts], cost)
+    return Plan(qubo, embedded, [*parts], cost)
 
 
-def _check_wishes(line: Leap, wishes: Wishes) -> None:
+def _check_request(line: Leap, wishes: Request) -> None:
     if wishes.time_limit is not None and line.solver_type == "qpu":
         raise InputError("--time-limit is for hybrid solvers; a QPU takes --num-reads")
     solver = line.solver
@@ -103,63 +96,18 @@ def _check_wishes(line: Leap, wishes: Wishes) -> None:
             raise InputError(f"{solver.name} has no parameter {name!r}; expected one of {known}")
 
 
-def nonlinear(problem: Pubo | Qubo) -> NonlinearProblem:
-    """Give the model of the nonlinear solver for a problem in either form."""
-    from qcompile.leap.nonlinear import to_nonlinear
-    from qcompile.reduction.restore import restore
-
-    return to_nonlinear(problem if isinstance(problem, Pubo) else restore(problem))
-
-
-def _put_on(machine: Machine, qubo: Qubo, wishes: Wishes, jobs: str | Path | None) -> Embedded:
+def _put_on(machine: Machine, qubo: Qubo, wishes: Request, jobs: str | Path | None) -> Embedded:
     """Reuse the chains given or those of an earlier job if they serve; else look for new ones."""
-    from qcompile.embedding.chain_strength import strength_of
-
     strength = strength_of(qubo, wishes.chain_strength)
     chains = None
     if wishes.embedding is not None:
         chains = move_chains(wishes.embedding, qubo, machine)
     if chains is None:
-        chains = _earlier(qubo, machine, jobs) or find_chains(qubo, machine, wishes.seed)
+        chains = earlier_chains(qubo, machine, jobs) or find_chains(qubo, machine, wishes.seed)
     return to_embedded(qubo, chains, strength)
 
 
-def move_chains(embedding: Embedding, qubo: Qubo, machine: Machine) -> Embedding | None:
-    """Give the same chains on the machine as it is now, or say why they no longer serve."""
-    try:
-        check_embedding(embedding, qubo, machine)
-    except InputError as error:
-        _log.warning("warning: new chains for %s as it is now: %s", machine.name, error)
-        return None
-    return replace(embedding, machine=machine)
-
-
-def _earlier(qubo: Qubo, machine: Machine, jobs: str | Path | None) -> Embedding | None:
-    """Look for chains of an earlier job: same structure, same working graph."""
-    wanted = (problem_id(qubo), machine.graph_id)
-    for job in reversed(list_jobs(jobs)):
-        if job.solver_type != "qpu":
-            continue
-        try:
-            found = job.embedding(job.parts[0])
-            if (found.problem, found.machine.graph_id) != wanted:
-                continue
-            check_embedding(found, qubo, machine)
-        except QcompileError:
-            continue
-        _log.info("reusing the chains of job %s", job.id)
-        return replace(found, machine=machine)
-    return None
-
-
-def find_chains(qubo: Qubo, machine: Machine, seed: int = 0) -> Embedding:
-    """Search for chains on a machine."""
-    from qcompile.embedding.embed import embed
-
-    return embed(qubo, machine, seed=seed).embedding
-
-
-def refuse_twins(order: Order, jobs: str | Path | None) -> None:
+def refuse_twins(order: Plan, jobs: str | Path | None) -> None:
     """Refuse to pay twice for the same search by mistake."""
     asked = [dict(parameters) for _, parameters in order.parts]
     for job in list_jobs(jobs):

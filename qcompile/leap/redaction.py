@@ -14,6 +14,7 @@ from typing import Any
 
 __all__ = ["keep_secret", "scrub", "withholding"]
 
+
 _HIDDEN = "***"
 # Shorter words would blot out half of every message; no token is that short.
 _SHORTEST = 6

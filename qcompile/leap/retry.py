@@ -14,11 +14,12 @@ from typing import Any, TypeVar
 from qcompile.errors import LeapError
 from qcompile.leap.redaction import scrub
 
-__all__ = ["Failure", "Patience", "ask", "attempt"]
+__all__ = ["BUSY", "REJECTED", "UNKNOWN", "UNREACHABLE", "Failure", "Patience", "ask", "attempt"]
 
-T = TypeVar("T")
 
 _log = logging.getLogger("qcompile")
+
+T = TypeVar("T")
 
 # What a failed request says about the server.
 UNREACHABLE = "unreachable"  # no connection was made: nothing was received

@@ -8,16 +8,19 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from qcompile.errors import LeapError, QcompileError
-from qcompile.leap.jobs import CANCELLED, OVER, READY, SENT, WAITING, Job, Part
-from qcompile.leap.plan import find_chains, move_chains, nonlinear
+from qcompile.leap.chains import find_chains, move_chains
+from qcompile.leap.job import CANCELLED, OVER, READY, SENT, WAITING, Job, Part
+from qcompile.leap.nonlinear import nonlinear
 from qcompile.leap.retry import BUSY, REJECTED, UNREACHABLE, Failure, Patience
-from qcompile.stages.artifacts import Pubo, Qubo
 from qcompile.stages.embedded import Embedded, to_embedded
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
 
 if TYPE_CHECKING:
     from qcompile.leap.client import Leap
 
 __all__ = ["cancel_parts", "cancel_strays", "ensure_sent"]
+
 
 _log = logging.getLogger("qcompile")
 

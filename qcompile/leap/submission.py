@@ -19,25 +19,16 @@ from typing import TYPE_CHECKING, Any
 from qcompile.embedding.unembed import REPAIRS
 from qcompile.errors import FormatError, InputError, LeapError
 from qcompile.leap.collecting import collect, decode_job
-from qcompile.leap.jobs import (
-    ANSWERED,
-    CANCELLED,
-    OVER,
-    READY,
-    SENT,
-    WAITING,
-    Job,
-    create_job,
-    jobs_folder,
-    load_job,
-)
-from qcompile.leap.plan import Wishes, place_order, refuse_twins
+from qcompile.leap.job import ANSWERED, CANCELLED, OVER, READY, SENT, WAITING, Job, jobs_folder
+from qcompile.leap.job_store import create_job, load_job
+from qcompile.leap.plan import Request, make_plan, refuse_twins
 from qcompile.leap.retry import Patience
 from qcompile.leap.sending import cancel_parts, cancel_strays, ensure_sent
 from qcompile.runtime.progress import Bar
-from qcompile.stages.artifacts import Pubo, Qubo
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.embedded import Embedding
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples
 
 if TYPE_CHECKING:
@@ -45,6 +36,7 @@ if TYPE_CHECKING:
     from qcompile.leap.cost import Cost
 
 __all__ = ["Submission", "cancel", "fate", "resume", "submit"]
+
 
 _log = logging.getLogger("qcompile")
 
@@ -100,11 +92,11 @@ def submit(
 
     label = _plain_label(label)
     _check(label, timeout, repair)
-    wishes = Wishes(reads, embedding, chain_strength, time_limit, dict(parameters or {}), seed)
+    wishes = Request(reads, embedding, chain_strength, time_limit, dict(parameters or {}), seed)
     with connect(
         solver_type, solver=solver, profile=profile, region=region, patience=patience
     ) as line:
-        order = place_order(line, problem, wishes, jobs)
+        order = make_plan(line, problem, wishes, jobs)
         if not (again or dry_run):
             refuse_twins(order, jobs)
         cost = order.cost.to_dict()

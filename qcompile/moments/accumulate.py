@@ -15,21 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from qcompile.data.rows import RowStream
+from qcompile.data.stream import RowStream
 from qcompile.errors import InputError
-from qcompile.moments import products as product_sums
+from qcompile.moments import products
 from qcompile.runtime import memory
 from qcompile.stages import multisets
-from qcompile.stages.artifacts import Dataset, Floats, Matrix, Moments, extent, frozen, row_norms
+from qcompile.stages.arrays import Floats, Matrix, extent, frozen, row_norms
+from qcompile.stages.dataset import Dataset
+from qcompile.stages.moments import Moments
 
-__all__ = [
-    "Moments",
-    "check_order",
-    "memory_needed",
-    "moments_of",
-    "moments_of_rows",
-    "tensor_keys",
-]
+__all__ = ["check_order", "memory_needed", "moments_of", "moments_of_rows", "tensor_keys"]
+
 
 MAX_ORDER = 8
 _LARGEST = 1e30  # its eighth power, times many rows, is still a number
@@ -117,7 +113,7 @@ def memory_needed(features: int, order: int, *, fit: bool) -> int:
     """Bytes that the sums take while they are being added up."""
     held = sum(multisets.count(features, degree) for degree, _ in tensor_keys(order, fit=fit))
     # the running sums and those of the parts that are being worked on
-    return 8 * held + max(16 * held, min(product_sums.SPARE_MEMORY, 32 * held))
+    return 8 * held + max(16 * held, min(products.SPARE_MEMORY, 32 * held))
 
 
 class _Sums:
@@ -144,8 +140,8 @@ class _Sums:
         if not used.all():
             x, y, norms = x[used], y[used], norms[used]
         if len(y):
-            rows = product_sums.Rows(x, y, norms)
-            for key, part in product_sums.sums(rows, self._keys, progress).items():
+            rows = products.Rows(x, y, norms)
+            for key, part in products.sums(rows, self._keys, progress).items():
                 self._tensors[key][: len(part)] += part
 
     def _grow(self, features: int) -> None:

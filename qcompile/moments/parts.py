@@ -17,28 +17,26 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from qcompile.data.column_statistics import Columns
-from qcompile.data.rows import (
-    LateIndexZeroError,
-    RowStream,
-    canonical,
-    check_classes,
-    check_sizes,
-    featureless,
-    no_rows,
-)
+from qcompile.data.column_statistics import ColumnStatistics
+from qcompile.data.rows import canonical, check_classes, check_sizes, featureless, no_rows
+from qcompile.data.stream import LateIndexZeroError, RowStream
 from qcompile.data.svmlight import Progress, SvmlightReader, digest_of_digests, shortest
 from qcompile.errors import InputError
-from qcompile.moments import products as product_sums
+from qcompile.moments import products
 from qcompile.moments.accumulate import check_order, moments_of, moments_of_rows
-from qcompile.stages.artifacts import Dataset, Floats, Matrix, Moments, Preparation
+from qcompile.stages.arrays import Floats, Matrix
+from qcompile.stages.dataset import Dataset
+from qcompile.stages.moments import Moments
+from qcompile.stages.preparation import Preparation
 
 if TYPE_CHECKING:
-    from qcompile.pipeline import DataOptions
+    from qcompile.data.options import DataOptions
 
 __all__ = [
     "Part",
+    "Source",
     "TextPart",
+    "Total",
     "Wanted",
     "add_up",
     "join",
@@ -46,6 +44,7 @@ __all__ = [
     "moments_of_parts",
     "sum_part",
 ]
+
 
 Handle = TypeVar("Handle")
 _MOST_LABELS = 100
@@ -93,7 +92,7 @@ Source = str | TextPart | Dataset | tuple[Matrix, Any]
 def sum_part(source: Source, name: str, wanted: Wanted) -> Part:
     """Sum over a part: a file, svmlight text, a data set, or rows and labels."""
     # one core for matrix products, here as on workers: their rounding depends on it
-    with product_sums.single_threaded_blas():
+    with products.single_threaded_blas():
         if isinstance(source, Dataset):
             return _sum_dataset(source, name, wanted)
         if isinstance(source, tuple):
@@ -167,7 +166,7 @@ def _kept(labels: Mapping[float, str], positive: float | None) -> dict[float, st
 def _sums(x: Matrix, signs: Floats, name: str, wanted: Wanted) -> Any:
     check_sizes(x.data if hasattr(x, "indptr") else x, name)
     if wanted.columns:
-        return Columns.of(x, signs)
+        return ColumnStatistics.of(x, signs)
     prepared = wanted.preparation
     if prepared is not None:
         if prepared.raw_features == ANY_WIDTH:
@@ -179,7 +178,7 @@ def _sums(x: Matrix, signs: Floats, name: str, wanted: Wanted) -> Any:
 def _nothing(wanted: Wanted) -> Any:
     empty = np.zeros((0, 0)), np.zeros(0)
     if wanted.columns:
-        return Columns.of(*empty)
+        return ColumnStatistics.of(*empty)
     return moments_of_rows(*empty, wanted.order, fit=wanted.fit)
 
 

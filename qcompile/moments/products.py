@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from qcompile.runtime.threads import cores, ordered
 from qcompile.stages import multisets
-from qcompile.stages.artifacts import Floats, Matrix
+from qcompile.stages.arrays import Floats, Matrix
 
 __all__ = [
     "SPARE_MEMORY",
@@ -31,6 +31,7 @@ __all__ = [
     "sparse_route",
     "sums",
 ]
+
 
 Key: TypeAlias = tuple[int, int]
 Progress: TypeAlias = Callable[[int, int | None], None]

@@ -23,9 +23,15 @@ from qcompile.errors import InputError
 from qcompile.runtime import memory
 from qcompile.runtime.threads import ordered
 from qcompile.stages import multisets
-from qcompile.stages.artifacts import Encoding, Floats, Loss, Moments, Pubo, frozen
+from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.encoding import Encoding
+from qcompile.stages.loss import Loss
+from qcompile.stages.moments import Moments
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.terms import most_terms
 
-__all__ = ["Encoding", "Pubo", "discretize", "memory_needed", "most_terms"]
+__all__ = ["discretize", "memory_needed"]
+
 
 # With v = 0 a bit that is on costs this many times what the indicator would.
 _INDICATOR_STRENGTH = 2.0
@@ -86,11 +92,6 @@ def discretize(
         source={**moments.source, "rows": moments.count},
     )
     return _with_indicators(pubo, encoding, l0) if l0 else pubo
-
-
-def most_terms(variables: int, degree: int) -> tuple[int, ...]:
-    """Terms of each degree in a complete polynomial."""
-    return tuple(comb(variables, j) for j in range(1, degree + 1))
 
 
 def memory_needed(variables: int, degree: int) -> int:

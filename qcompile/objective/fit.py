@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import factorial, gamma
 
 import numpy as np
@@ -21,9 +22,12 @@ import numpy as np
 from qcompile.errors import InputError
 from qcompile.objective.weight_range import choose_range
 from qcompile.stages import multisets
-from qcompile.stages.artifacts import Floats, Loss, Moments
+from qcompile.stages.arrays import Floats
+from qcompile.stages.loss import Loss
+from qcompile.stages.moments import Moments
 
-__all__ = ["EVEN_ORDERS", "ODD_ORDERS", "Loss", "fit_loss"]
+__all__ = ["EVEN_ORDERS", "ODD_ORDERS", "LossOptions", "fit_loss", "fit_loss_with", "needs_fit"]
+
 
 ODD_ORDERS = (1, 3, 5, 7)
 EVEN_ORDERS = (4, 6, 8)
@@ -233,3 +237,49 @@ def even_coefficients(order: int, omega: float) -> tuple[float, ...]:
     ]
     unit = [*np.linalg.solve(matrix, np.array(right)).tolist(), 1.0]
     return tuple(b * omega ** (p / order) for p, b in enumerate(unit))
+
+
+@dataclass(frozen=True)
+class LossOptions:
+    """Which loss to fit; see `qcompile.loss.fit_loss`."""
+
+    order: int | None = None
+    fit: str = "risk"
+    omega: float | None = None
+    coefficients: Sequence[float] | None = None
+    prior_std: float | None = None
+    l2: float | None = None
+    range_: float | str = "auto"
+
+    @property
+    def degree(self) -> int:
+        """Degree of moments that the loss needs: 3 unless said otherwise."""
+        if self.coefficients is None:
+            return 3 if self.order is None else self.order
+        return len(self.coefficients) - 1
+
+    def __post_init__(self) -> None:
+        if self.coefficients is not None and self.order not in (None, self.degree):
+            raise InputError(
+                f"order {self.order} with {len(self.coefficients)} coefficients, which make a loss "
+                f"of order {self.degree}: leave out one of them"
+            )
+
+
+def fit_loss_with(moments: Moments, options: LossOptions) -> Loss:
+    """Fit the loss that the options ask for."""
+    return fit_loss(
+        moments,
+        options.degree,
+        fit=options.fit,
+        omega=options.omega,
+        coefficients=options.coefficients,
+        prior_std=options.prior_std,
+        l2=options.l2,
+        range_=options.range_,
+    )
+
+
+def needs_fit(loss: LossOptions) -> bool:
+    """Whether the fit needs moments besides those of the polynomial."""
+    return loss.coefficients is None and loss.fit == "risk" and loss.degree % 2 == 1

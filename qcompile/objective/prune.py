@@ -16,10 +16,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from qcompile.errors import InputError
-from qcompile.objective.weight_range import Cubic
-from qcompile.stages.artifacts import Encoding, Floats, Loss, Moments
+from qcompile.objective.cubic import Cubic
+from qcompile.stages.arrays import Floats
+from qcompile.stages.encoding import Encoding
+from qcompile.stages.loss import Loss
+from qcompile.stages.moments import Moments
 
 __all__ = ["prune"]
+
 
 _CAREFUL = 1e-9
 _MOST_BITS = 400

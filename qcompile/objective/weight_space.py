@@ -19,9 +19,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from qcompile.stages.artifacts import Encoding, Floats, Pubo
+from qcompile.stages.arrays import Floats
+from qcompile.stages.encoding import Encoding
+from qcompile.stages.pubo import Pubo
 
 __all__ = ["WeightCubic", "weight_cubic"]
+
 
 # A polynomial that is no expansion of a cubic (terms were dropped, say) is told by its energies.
 _SAME = 1e-9

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from qcompile.files.machines import load_machine
 from qcompile.reduction.cover import halves_bound
-from qcompile.stages.artifacts import Floats, Pubo, Qubo
-from qcompile.stages.machines import Machine, load_machine
+from qcompile.stages.arrays import Floats
+from qcompile.stages.machine import Machine
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo, to_ising
 
-__all__ = ["account", "counting_bound", "dimod_ancillas", "paper_bound", "to_ising"]
+__all__ = ["account", "counting_bound", "dimod_ancillas", "paper_bound"]
 
 
 def paper_bound(variables: int) -> float:
@@ -81,15 +84,6 @@ def dimod_ancillas(pubo: Pubo) -> int:
     import dimod
 
     return len(dimod.make_quadratic(pubo.to_dimod(), 1.0, dimod.BINARY).info["reduction"])
-
-
-def to_ising(qubo: Qubo) -> tuple[Floats, Floats]:
-    """Give fields h and couplings J of the same problem in spins, q = (1 + s)/2."""
-    couplings = qubo.quadratic / 4
-    h = qubo.linear / 2
-    h = h + np.bincount(qubo.first, couplings, minlength=qubo.variables)
-    h = h + np.bincount(qubo.second, couplings, minlength=qubo.variables)
-    return h, couplings
 
 
 def _on_machine(h: Floats, couplings: Floats, machine: Machine) -> dict[str, Any]:

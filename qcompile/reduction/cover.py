@@ -20,6 +20,7 @@ from qcompile.runtime.threads import ordered
 
 __all__ = ["METHODS", "PairCover", "cover_triples", "halves_bound", "shrink_cover"]
 
+
 METHODS = ("auto", "halves", "greedy", "exact", "dimod")
 # Annealing steps for each pair that occurs, and at most; heat at the beginning and at the end.
 _STEPS_PER_PAIR, _MOST_STEPS = 6_000, 24_000_000

@@ -14,11 +14,12 @@ from math import comb
 from typing import Any
 
 from qcompile.errors import InputError
-from qcompile.objective.discretize import most_terms
 from qcompile.reduction.accounting import counting_bound
 from qcompile.reduction.cover import halves_bound
+from qcompile.stages.terms import most_terms
 
 __all__ = ["PAPER_SIZES", "Estimate", "estimate", "paper_table"]
+
 
 PAPER_SIZES = ((100, 1), (100, 4), (500, 1), (500, 4), (2500, 1), (2500, 4))
 # Measured on two cores: terms a second that are expanded, reduced, and taken by dimod.

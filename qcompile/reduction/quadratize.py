@@ -28,11 +28,15 @@ from numpy.typing import NDArray
 from qcompile.errors import InputError
 from qcompile.reduction.cover import METHODS, PairCover, cover_triples
 from qcompile.reduction.subsets import SubsetCover, cover_monomials
-from qcompile.reduction.truncate import difference, truncate_terms, truncate_triples
+from qcompile.reduction.truncate import truncate_terms, truncate_triples
 from qcompile.runtime import memory
-from qcompile.stages.artifacts import Ancillas, Floats, Pubo, Qubo, frozen, sum_by
+from qcompile.stages.arrays import Floats, frozen, sum_by
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Ancillas, Qubo
+from qcompile.stages.terms import difference
 
-__all__ = ["Qubo", "quadratize"]
+__all__ = ["QuboOptions", "quadratize"]
+
 
 _MARGIN = 2.0**-10
 _ROUTES_AT_ONCE = 1 << 12
@@ -274,3 +278,13 @@ def _qubo(
         preparation=pubo.preparation,
         source=pubo.source,
     )
+
+
+@dataclass(frozen=True)
+class QuboOptions:
+    """How to reduce the polynomial; see `qcompile.quadratize.quadratize`."""
+
+    cover: str = "auto"
+    strength: float = 1.0
+    max_ancillas: int | None = None
+    time_limit: float = 60.0

@@ -11,9 +11,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from qcompile.stages.artifacts import Floats, Pubo, Qubo, frozen
+from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
 
 __all__ = ["restore"]
+
 
 # What cancels leaves dust of rounding, relative to the largest coefficient.
 _DUST = 1e-13

@@ -24,9 +24,11 @@ from numpy.typing import NDArray
 
 from qcompile.errors import InputError
 from qcompile.runtime import memory
-from qcompile.stages.artifacts import Floats, Pubo
+from qcompile.stages.arrays import Floats
+from qcompile.stages.pubo import Pubo
 
 __all__ = ["SubsetCover", "cover_monomials"]
+
 
 _PRUNINGS = 12
 _MOST_GREEDY = 3000

@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 
 from qcompile.reduction.cover import PairCover, shrink_cover
 from qcompile.reduction.subsets import SubsetCover, cover_monomials
-from qcompile.stages.artifacts import Floats, Pubo, frozen, sum_by
+from qcompile.stages.arrays import frozen
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.terms import added
 
-__all__ = ["difference", "truncate_terms", "truncate_triples"]
+__all__ = ["truncate_terms", "truncate_triples"]
+
 
 _HALVINGS = 12
 
@@ -79,7 +82,7 @@ def _without(pubo: Pubo, degree: int, drop: NDArray[np.bool_]) -> tuple[Pubo, fl
     for size in range(1, degree):
         share = -((-1.0) ** (degree - size)) * 2.0 ** (size - degree)
         extra = [rows[:, members] for members in combinations(range(degree), size)]
-        indices[size - 1], coefficients[size - 1] = _added(
+        indices[size - 1], coefficients[size - 1] = added(
             indices[size - 1], coefficients[size - 1], np.concatenate(extra),
             np.tile(values * share, len(extra)), pubo.variables,
         )  # fmt: skip
@@ -88,45 +91,3 @@ def _without(pubo: Pubo, degree: int, drop: NDArray[np.bool_]) -> tuple[Pubo, fl
         pubo, constant=constant, indices=tuple(indices), coefficients=tuple(coefficients)
     )
     return made, float(np.abs(values).sum()) / 2.0**degree
-
-
-def _added(
-    rows: NDArray[np.int32],
-    values: Floats,
-    more_rows: NDArray[np.int32],
-    more_values: Floats,
-    variables: int,
-) -> tuple[NDArray[np.int32], Floats]:
-    """Add terms of one degree; sums that vanish are left out."""
-    joined = np.concatenate([rows, more_rows]).astype(np.int64)
-    degree = joined.shape[1]
-    keys = np.zeros(len(joined), dtype=np.int64)
-    for t in range(degree):  # members in base `variables` sort like the rows
-        keys = keys * variables + joined[:, t]
-    unique, first, where = np.unique(keys, return_index=True, return_inverse=True)
-    sums = sum_by(where, np.concatenate([values, more_values]), len(unique))
-    used = sums != 0
-    return frozen(joined[first][used], np.int32), frozen(sums[used])
-
-
-def difference(one: Pubo, other: Pubo) -> Pubo:
-    """Give the polynomial one - other."""
-    indices, coefficients = [], []
-    for j in range(max(len(one.indices), len(other.indices))):
-        rows, values = _terms(one, j)
-        minus_rows, minus = _terms(other, j)
-        made = _added(rows, values, minus_rows, -minus, max(one.variables, 1))
-        indices.append(made[0])
-        coefficients.append(made[1])
-    return Pubo(
-        variables=one.variables,
-        constant=one.constant - other.constant,
-        indices=tuple(indices),
-        coefficients=tuple(coefficients),
-    )
-
-
-def _terms(pubo: Pubo, j: int) -> tuple[NDArray[np.int32], Floats]:
-    if j < len(pubo.indices):
-        return pubo.indices[j], pubo.coefficients[j]
-    return np.empty((0, j + 1), dtype=np.int32), np.empty(0)

@@ -7,6 +7,7 @@ from html import escape
 
 __all__ = ["Markup", "joined", "plain", "tag"]
 
+
 _LONGEST = 200
 _VOID = frozenset({"meta", "br", "path", "line", "rect", "circle"})
 # What no reader sees, or what turns the writing round: nothing that a name needs.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from qcompile.files.storage import write_atomically
+from qcompile.files.atomic import write_atomically
 from qcompile.report import svg
-from qcompile.report.build import (
+from qcompile.report.figures import (
     TITLES,
     AncillaNumbers,
     Budget,
@@ -23,9 +24,13 @@ from qcompile.report.build import (
     Weights,
 )
 from qcompile.report.markup import Markup, plain, tag
-from qcompile.report.svg import many, number
+from qcompile.report.words import between, many, number
 
-__all__ = ["page", "save_report"]
+if TYPE_CHECKING:
+    from qcompile.report.run import Run
+
+__all__ = ["page", "save_report", "write_report"]
+
 
 _STANDS = {
     -1: " stands in for 0-1 loss: 1 for a wrong answer, 0 for a right one.",
@@ -236,16 +241,13 @@ def _bins(histogram: Histogram, names: Sequence[str]) -> Markup:
     """Give the numbers of a histogram, for those who want them."""
     rows = [
         (
-            svg.between(low, high, whole=histogram.whole),
+            between(low, high, whole=histogram.whole),
             *(f"{series[i]:,}" for series in histogram.counts),
         )
         for i, (low, high) in enumerate(zip(histogram.edges[:-1], histogram.edges[1:], strict=True))
         if any(series[i] for series in histogram.counts)
     ]
     return tag("details", tag("summary", "The numbers"), _table(rows, ("value", *names)))
-
-
-# --- sections ----------------------------------------------------------------------------------
 
 
 def _pipeline(stages: Sequence[Stage]) -> Iterable[Markup]:
@@ -611,3 +613,13 @@ def _risks(found: Sequence[tuple[str, float, float]]) -> Iterable[Markup]:
         [(plain(name), f"{objective:.6g}", f"{risk:.2%}") for name, objective, risk in found],
         ("classifier", "objective", "0-1 risk"),
     )
+
+
+def write_report(run: Run, path: str) -> tuple[list[str], list[str]]:
+    """Write the page; gives the titles of what is shown and of what is not."""
+    from qcompile.report.build import report_of
+    from qcompile.report.figures import TITLES
+
+    report = report_of(run)
+    save_report(report, path)
+    return [TITLES[name] for name in report.shown], [title for title, _ in report.absent]

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.errors import InputError
-from qcompile.files.storage import write_atomically
-from qcompile.stages.artifacts import Loss
+from qcompile.files.atomic import write_atomically
 from qcompile.stages.embedded import Embedding
-from qcompile.stages.machines import Machine
+from qcompile.stages.loss import Loss
+from qcompile.stages.machine import Machine
 
-__all__ = ["ENDINGS", "layout", "plot_embedding", "plot_losses"]
+__all__ = ["ENDINGS", "check_ending", "layout", "plot_embedding", "plot_losses"]
+
 
 ENDINGS = (".png", ".svg", ".pdf")
 

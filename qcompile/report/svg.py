@@ -13,21 +13,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from qcompile.report.markup import Markup, joined, tag
+from qcompile.report.words import between, numbers
 
 __all__ = [
+    "WIDTH",
     "Bar",
     "Mark",
+    "Point",
     "Scale",
     "bars",
-    "between",
     "chip",
     "curves",
     "diverging",
     "histogram",
-    "many",
-    "number",
-    "numbers",
 ]
+
 
 WIDTH = 360.0
 _LETTER = 6.8  # width of a letter on a phone, where letters are largest
@@ -96,42 +96,6 @@ class Scale:
 def _round_step(rough: float) -> float:
     power = 10.0 ** math.floor(math.log10(rough))
     return next(m * power for m in (1.0, 2.0, 2.5, 5.0, 10.0) if m * power >= rough * (1 - 1e-9))
-
-
-def number(value: float) -> str:
-    """Give a number for people: few digits, groups of thousands.
-
-    >>> number(12345.0), number(0.000012345), number(-2.5), number(0.1 + 0.2), number(1234.56)
-    ('12,345', '1.23e-05', '-2.5', '0.3', '1,234.6')
-    """
-    if abs(value) < 1e15 and value == int(value):
-        return f"{int(value):,}"
-    if 999.5 <= abs(value) < 1e15:
-        return f"{value:,.1f}".removesuffix(".0")
-    return f"{value:.3g}"
-
-
-def many(count: int, noun: str) -> str:
-    """Give a count with its noun.
-
-    >>> many(1, "state"), many(1200, "state")
-    ('1 state', '1,200 states')
-    """
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def numbers(values: Sequence[float]) -> list[str]:
-    """Give numbers for people, with as many digits as it takes to tell them apart.
-
-    >>> numbers([0.25, 0.5]), numbers([0.11410, 0.11412])
-    (['0.25', '0.5'], ['0.1141', '0.11412'])
-    """
-    shown = [number(value) for value in values]
-    for digits in range(4, 18):
-        if len(set(shown)) == len(set(values)):
-            break
-        shown = [f"{value:.{digits}g}" for value in values]
-    return shown
 
 
 def _place(value: float) -> str:
@@ -276,18 +240,6 @@ def _short(value: float) -> str:
         if abs(value) >= size:
             return f"{value / (1e3 if letter == 'k' else size):.3g}{letter}"
     return f"{value:g}"
-
-
-def between(low: float, high: float, *, whole: bool) -> str:
-    """Name the values between two edges.
-
-    >>> between(1.5, 2.5, whole=True), between(1.5, 4.5, whole=True), between(1, 2, whole=False)
-    ('2', '2 to 4', '1 to 2')
-    """
-    if not whole:
-        return " to ".join(numbers([low, high]))
-    first, last = math.ceil(low), math.floor(high)
-    return number(first) if first == last else f"{number(first)} to {number(last)}"
 
 
 def _foot(across: Scale, bottom: float, axis: str, *, whole: bool = False) -> Iterable[Markup]:

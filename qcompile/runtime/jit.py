@@ -7,6 +7,7 @@ import numba
 
 __all__ = ["jit"]
 
+
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 

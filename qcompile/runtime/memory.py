@@ -8,12 +8,13 @@ from qcompile.errors import InputError, MemoryLimitError
 
 __all__ = ["available", "human", "parse_size", "require"]
 
+
+_log = logging.getLogger("qcompile")
+
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 # Leave room for the interpreter and its libraries.
 _USABLE_SHARE = 0.85
 _WORTH_SAYING = 10**8
-
-_log = logging.getLogger("qcompile")
 
 
 def human(size: float) -> str:

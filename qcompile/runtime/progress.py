@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-__all__ = ["Bar", "bar", "retitle"]
+__all__ = ["Bar", "Progress", "bar", "retitle"]
+
 
 _PATIENCE = 1.0  # seconds before a bar is worth showing
 _titles: list[Callable[[str], None]] = []  # of the bars there are, the innermost last
@@ -72,3 +73,6 @@ def retitle(title: str) -> None:
 def _wanted() -> bool:
     """Say whether the level of the log lets news through (not with --quiet)."""
     return logging.getLogger("qcompile").getEffectiveLevel() <= logging.INFO
+
+
+Progress = Callable[[int, int | None], None]

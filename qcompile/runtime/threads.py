@@ -12,9 +12,9 @@ from typing import TypeVar
 
 __all__ = ["at_most", "cores", "ordered"]
 
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
 
 _limit: ContextVar[int | None] = ContextVar("limit", default=None)
 

@@ -15,6 +15,7 @@ from qcompile.runtime.memory import human
 
 __all__ = ["passing"]
 
+
 _log = logging.getLogger("qcompile")
 
 # Linux: forget the highest use of memory so far, and read the highest since then.

@@ -23,6 +23,7 @@ __all__ = [
     "anneal_weights",
 ]
 
+
 # exp(-37) is less than the resolution of the random numbers
 _NEVER = 37.0
 # Kinds of loss that can be annealed over margins.

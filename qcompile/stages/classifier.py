@@ -1,38 +1,19 @@
-"""Samples -> Classifier: weights with all that is needed to apply them to raw data."""
+"""A linear classifier of raw rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
-from qcompile.errors import FormatError, InputError
-from qcompile.files.storage import (
-    as_record,
-    check_finite,
-    check_header,
-    explained,
-    header_of,
-    read_json,
-    write_atomically,
-)
-from qcompile.stages.artifacts import (
-    Dataset,
-    Floats,
-    Matrix,
-    Preparation,
-    Pubo,
-    Qubo,
-    frozen,
-)
-from qcompile.stages.samples import Samples
+from qcompile.errors import InputError
+from qcompile.stages.arrays import Floats, Matrix
+from qcompile.stages.preparation import Preparation
 
-__all__ = ["Classifier", "decode", "load_classifier", "save_classifier", "wrong_answers"]
+__all__ = ["Classifier"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,70 +66,3 @@ class Classifier:
                 (rows.data, rows.indices, rows.indptr), (rows.shape[0], rows.shape[1] + missing)
             )
         return rows
-
-
-def decode(
-    problem: Pubo | Qubo, samples: Samples, *, validation: Dataset | None = None
-) -> Classifier:
-    """Give the classifier of the lowest sample, or of the one with the least validation error.
-
-    The paper's choice: of the k lowest states that with the lowest validation error, the lower
-    energy among equals. `validation` must be prepared as the training data were.
-    """
-    if problem.preparation is None or problem.encoding is None:
-        raise InputError("this problem was not compiled from data: it encodes no classifier")
-    if not len(samples):
-        raise InputError("no samples to decode")
-    order = np.argsort(samples.energies, kind="stable")
-    weights = problem.decode(samples.bits[order])
-    chosen, error = 0, None
-    if validation is not None:
-        errors = wrong_answers(validation, weights)
-        chosen = int(np.argmin(errors))
-        error = float(errors[chosen])
-    source: dict[str, Any] = {
-        **dict(problem.source),
-        "energy": float(samples.energies[order[chosen]]),
-        "rank": chosen,
-        **{k: samples.info[k] for k in ("solver", "seed", "space") if k in samples.info},
-    }
-    if error is not None:
-        source["validation_error"] = error
-    if problem.loss is not None:
-        source |= {"order": problem.loss.order, "loss": list(problem.loss.coefficients)}
-    source |= {"bits": problem.encoding.bits, "zeta": problem.encoding.zeta}
-    return Classifier(frozen(weights[chosen]), problem.preparation, source)
-
-
-def wrong_answers(data: Dataset, weights: Floats) -> Floats:
-    """Give the share of wrong answers of many classifiers; a decision of 0 is a negative answer."""
-    decisions = np.asarray(data.x @ weights.T)
-    return np.asarray(np.mean((decisions > 0) != (data.y > 0)[:, None], axis=0))
-
-
-def save_classifier(classifier: Classifier, path: str | Path) -> None:
-    """Write a classifier as JSON."""
-    content = {
-        **header_of("model"),
-        "weights": classifier.weights.tolist(),
-        "preparation": classifier.preparation.to_dict(),
-        "source": dict(classifier.source),
-    }
-    with write_atomically(path) as stream:
-        stream.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
-
-
-def load_classifier(path: str | Path) -> Classifier:
-    """Read what `save_classifier` wrote."""
-    with explained(path):
-        content = read_json(path)
-        check_header(content, "model")
-        weights = frozen(content["weights"])
-        if weights.ndim != 1:
-            raise FormatError("weights: expected a plain list of numbers")
-        check_finite(weights)
-        preparation = Preparation.from_dict(content["preparation"])
-        for array in (preparation.center, preparation.scale):
-            if array is not None:
-                check_finite(array)
-        return Classifier(weights, preparation, as_record(content["source"]))

@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.errors import InputError
-from qcompile.stages.artifacts import Floats, Qubo, frozen
-from qcompile.stages.machines import Machine
+from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.machine import Machine
+from qcompile.stages.qubo import Qubo, to_ising
 
 __all__ = ["Embedded", "Embedding", "check_embedding", "problem_id", "to_embedded"]
+
 
 _log = logging.getLogger("qcompile")
 
@@ -181,8 +183,6 @@ def to_embedded(qubo: Qubo, embedding: Embedding, chain_strength: float) -> Embe
     Every working coupler inside a chain holds it together. The offset makes up for chains that are
     whole.
     """
-    from qcompile.reduction.accounting import to_ising
-
     machine = embedding.machine
     owner = _owner(embedding, machine)
     h, couplings = to_ising(qubo)

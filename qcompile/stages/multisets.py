@@ -13,14 +13,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "count",
-    "enumerate_multisets",
-    "inner",
-    "orderings",
-    "rank",
-    "rank_parts",
-]
+__all__ = ["count", "enumerate_multisets", "inner", "orderings", "rank", "rank_parts"]
 
 
 def count(features: int, degree: int) -> int:

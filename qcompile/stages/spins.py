@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from qcompile.errors import InputError
 from qcompile.runtime import memory
-from qcompile.stages.artifacts import Floats, Pubo, frozen
+from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.pubo import Pubo
 
 __all__ = ["bits_to_spins", "spins_to_bits"]
+
 
 # 2^20 terms from a single one; what many of them need is held against the memory there is.
 _LARGEST_TERM = 20

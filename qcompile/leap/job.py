@@ -1,10 +1,4 @@
-"""Jobs on disk: all that is needed to go on after a crash, written before anything is sent.
-
-A job is a folder. `job.json` says what was asked for and never changes; `problem.npz` and
-`embedding.json` are the problem; `part-N.json` says how far part N has come and is replaced as a
-whole with every step; `answer-N.json` (and `.bin`) is what the machine gave; `samples.json` and
-`model.json` are the result. Every file is on disk, and its folder too, before the next step.
-"""
+"""A job folder: the record of one submission, and the state of its parts."""
 
 from __future__ import annotations
 
@@ -15,33 +9,45 @@ import os
 import re
 import secrets
 import shlex
-import shutil
-import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from qcompile.errors import FormatError, InputError, LeapError, QcompileError
-from qcompile.files import qubo as qubo_files
-from qcompile.files import storage as files
+from qcompile.errors import FormatError, InputError, LeapError
+from qcompile.files import atomic, guarded, pubo, qubo
 from qcompile.files.embedding import load_embedding, save_embedding
-from qcompile.stages.artifacts import Pubo, Qubo
 from qcompile.stages.embedded import Embedding
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
 
-__all__ = ["Job", "Part", "State", "create_job", "jobs_folder", "list_jobs", "load_job"]
+__all__ = [
+    "ANSWERED",
+    "CANCELLED",
+    "DONE",
+    "FAILED",
+    "JOB_ID",
+    "MOST_PARTS",
+    "OVER",
+    "READY",
+    "SENT",
+    "WAITING",
+    "Job",
+    "Part",
+    "State",
+    "digest_of",
+    "jobs_folder",
+]
+
 
 _log = logging.getLogger("qcompile")
 
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+JOB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _REMOTE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
 MOST_PARTS = 1000
-_DRAFT, _OLD = ".draft-", 3600.0
 # How far a part has come; what is over never changes again.
 READY, SENT, WAITING, ANSWERED, FAILED, CANCELLED = (
     "ready",
@@ -112,9 +118,9 @@ class Job:
         """Read the problem, and insist that it is the one that was submitted."""
         path = self.folder / "problem.npz"
         self._check_digest(path)
-        if files.kind_of(path) == "qcompile.pubo":
-            return files.load_pubo(path)
-        return qubo_files.load_qubo(path)[0]
+        if guarded.kind_of(path) == "qcompile.pubo":
+            return pubo.load_pubo(path)
+        return qubo.load_qubo(path)[0]
 
     def embedding(self, part: Part) -> Embedding:
         """Read the chains that a part was sent with."""
@@ -124,7 +130,7 @@ class Job:
 
     def _check_digest(self, path: Path) -> None:
         expected = self.digests.get(path.name)
-        if expected is not None and _digest(path) != expected:
+        if expected is not None and digest_of(path) != expected:
             raise FormatError(f"{path}: changed since the job was made; it is not used")
 
     # --- how far it has come ---------------------------------------------------------------
@@ -135,9 +141,9 @@ class Job:
         if not path.exists():
             return State()
         try:
-            with files.explained(path):
-                content = files.read_json(path)
-                files.check_header(content, "job-part")
+            with guarded.explained(path):
+                content = guarded.read_json(path)
+                guarded.check_header(content, "job-part")
                 found = State(**{k: content[k] for k in State.__dataclass_fields__})
                 _check_state(found)
                 return found
@@ -148,8 +154,8 @@ class Job:
     def record(self, part: Part, **changes: Any) -> State:
         """Write a step; when this returns it has reached the disk."""
         state = replace(self.state(part), **changes)
-        content = {**files.header_of("job-part"), **asdict(state)}
-        with files.write_atomically(self.folder / f"part-{part.number}.json") as stream:
+        content = {**guarded.header_of("job-part"), **asdict(state)}
+        with atomic.write_atomically(self.folder / f"part-{part.number}.json") as stream:
             stream.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
         return state
 
@@ -238,140 +244,6 @@ def jobs_folder(place: str | Path | None = None) -> Path:
     return Path(data) / "qcompile" / "jobs"
 
 
-def create_job(
-    place: Path,
-    problem: Pubo | Qubo,
-    *,
-    embedding: Embedding | None,
-    parts: list[tuple[int | None, Mapping[str, Any]]],
-    label: str,
-    fingerprint: Callable[[str], str],
-    **known: Any,
-) -> Job:
-    """Write a job folder; it appears under its name only when all of it has reached the disk.
-
-    `parts` are the reads and the parameters of each problem that will be sent; `fingerprint`
-    marks the account, given the id of the job.
-    """
-    try:
-        place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _sweep(place)
-        draft = Path(tempfile.mkdtemp(prefix=_DRAFT, dir=place))
-    except OSError as error:
-        raise InputError(f"{place}: jobs cannot be kept there ({error.strerror})") from None
-    try:
-        made = datetime.now(UTC)
-        name = f"{made:%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
-        if isinstance(problem, Pubo):
-            files.save_pubo(problem, draft / "problem.npz")
-        else:
-            qubo_files.save_qubo(problem, draft / "problem.npz")
-        if embedding is not None:
-            save_embedding(embedding, draft / "embedding.json")
-        job = Job(
-            folder=place / name,
-            id=name,
-            label=label,
-            created=made.isoformat(timespec="seconds"),
-            account=fingerprint(name),
-            parts=tuple(
-                Part(n, f"{label} {name}.{n}", reads, dict(parameters))
-                for n, (reads, parameters) in enumerate(parts, 1)
-            ),
-            digests={path.name: _digest(path) for path in sorted(draft.iterdir())},
-            **known,
-        )
-        with files.write_atomically(draft / "job.json") as stream:
-            content = {**files.header_of("job"), **job.to_dict()}
-            stream.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
-        draft.rename(job.folder)
-        files.sync_folder(place)
-        return job
-    except OSError as error:
-        raise InputError(f"{place}: the job cannot be written ({error.strerror})") from None
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)  # gone by now unless something went wrong
-
-
-def load_job(name: str | Path, place: str | Path | None = None) -> Job:
-    """Read a job by its id, the beginning of its id if only one begins so, or its folder."""
-    folder = Path(name)
-    if not (folder / "job.json").is_file():
-        folder = _folder_of(str(name), jobs_folder(place))
-    with files.explained(folder / "job.json"):
-        content = files.read_json(folder / "job.json")
-        files.check_header(content, "job")
-        return _job_from(folder, content)
-
-
-def _folder_of(name: str, place: Path) -> Path:
-    if not _ID.fullmatch(name):
-        raise InputError(f"job {name!r}: expected an id of `qcompile jobs` or the job's folder")
-    found = [folder for folder in _folders(place) if folder.name.startswith(name)]
-    exact = [path for path in found if path.name == name]
-    if len(exact or found) == 1:
-        return (exact or found)[0]
-    if found:
-        raise InputError(f"job {name!r}: {len(found)} jobs begin so; give more of the id")
-    raise InputError(f"job {name!r}: not in {place} (see `qcompile jobs`, or give --jobs FOLDER)")
-
-
-def _folders(place: Path) -> list[Path]:
-    """Give the folders of jobs; drafts that a crash left behind are none."""
-    return sorted(p.parent for p in place.glob("*/job.json") if not p.parent.name.startswith("."))
-
-
-def _sweep(place: Path) -> None:
-    """Remove drafts that a crash left behind long ago; nothing of them was ever sent."""
-    for draft in place.glob(f"{_DRAFT}*"):
-        with suppress(OSError):
-            if time.time() - draft.stat().st_mtime > _OLD:
-                shutil.rmtree(draft, ignore_errors=True)
-
-
-def list_jobs(place: str | Path | None = None) -> list[Job]:
-    """Give all jobs, the oldest first; folders that cannot be read are warned about."""
-    found = []
-    for folder in _folders(jobs_folder(place)):
-        try:
-            found.append(load_job(folder))
-        except QcompileError as error:
-            _log.warning("a job that cannot be read: %s", error)
-    return found
-
-
-def _job_from(folder: Path, content: Mapping[str, Any]) -> Job:
-    if not isinstance(content["id"], str) or not _ID.fullmatch(content["id"]):
-        raise FormatError("an id that is none")
-    rows = content["parts"]
-    if not isinstance(rows, list) or not 1 <= len(rows) <= MOST_PARTS:
-        raise FormatError("parts: expected a list")
-    parts = tuple(
-        Part(
-            number=int(row["number"]),
-            label=str(row["label"]),
-            reads=None if row["reads"] is None else int(row["reads"]),
-            parameters=files.as_record(row["parameters"]),
-        )
-        for row in rows
-    )
-    for number, part in enumerate(parts, 1):
-        # a label that is not the job's own could be that of somebody else's work
-        if part.number != number or not part.label.endswith(f" {content['id']}.{number}"):
-            raise FormatError(f"part {number}: not a part of this job")
-    strength = content["chain_strength"]
-    texts = ["id", "label", "created", "solver_type", "endpoint", "account", "repair", "source"]
-    texts += ["profile", "region"]
-    known: dict[str, Any] = {name: str(content[name]) for name in texts}
-    known |= {name: files.as_record(content[name]) for name in ("solver", "digests", "cost")}
-    return Job(
-        folder=folder,
-        parts=parts,
-        chain_strength=None if strength is None else float(strength),
-        **known,
-    )
-
-
 def _check_state(state: State) -> None:
     ids = (state.id, state.data_id)
     plain = re.fullmatch(r"embedding[A-Za-z0-9-]*\.json", str(state.embedding))
@@ -387,7 +259,8 @@ def _check_state(state: State) -> None:
         raise FormatError("not a state of a part")
 
 
-def _digest(path: Path) -> str:
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file of a job."""
     try:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()

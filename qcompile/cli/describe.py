@@ -1,0 +1,95 @@
+"""Summaries of stages: the rows that commands print."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from qcompile.cli.output import Worded
+from qcompile.data.svmlight import shortest
+from qcompile.reduction.accounting import account
+from qcompile.runtime.memory import human
+from qcompile.stages.dataset import Dataset
+from qcompile.stages.loss import Loss
+from qcompile.stages.moments import Moments
+from qcompile.stages.preparation import Preparation
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
+
+__all__ = [
+    "describe_data",
+    "describe_loss",
+    "describe_moments",
+    "describe_pubo",
+    "describe_qubo",
+    "source_name",
+]
+
+
+_log = logging.getLogger("qcompile")
+
+
+def source_name(moments: Moments) -> str:
+    """Return the name of the data."""
+    return str(moments.source.get("name", "data"))
+
+
+def _label_map(preparation: Preparation) -> str:
+    negative = preparation.negative
+    rest = "all others" if negative is None else shortest(negative)
+    return f"+1 is {shortest(preparation.positive)}, -1 is {rest}"
+
+
+def describe_data(data: Dataset) -> dict[str, Any]:
+    """Return the summary of a data set."""
+    return {
+        "data": data.source.get("name", "data"),
+        "rows": len(data),
+        "features": data.features,
+        "density": data.density,
+        "labels": _label_map(data.preparation),
+        "baseline error": data.baseline_error,
+    }
+
+
+def describe_moments(moments: Moments) -> dict[str, Any]:
+    """Return the summary of moments."""
+    described = {"data": source_name(moments), "rows": moments.count, "features": moments.features}
+    if moments.preparation is not None:
+        described["labels"] = _label_map(moments.preparation)
+    return described
+
+
+def describe_loss(loss: Loss) -> dict[str, Any]:
+    """Return the summary of a loss."""
+    described: dict[str, Any] = {"order": loss.order, "fit": loss.fit}
+    described |= {f"a_{p}": a for p, a in enumerate(loss.coefficients)}
+    if loss.omega is not None:
+        described["omega"] = loss.omega
+    described |= {"prior std": loss.prior_std, "range": loss.range_, "zeta": loss.zeta}
+    described["l2"] = loss.l2
+    for note in loss.notes:
+        _log.warning("warning: %s", note)
+    return described
+
+
+def describe_pubo(pubo: Pubo) -> dict[str, Any]:
+    """Return the summary of a polynomial."""
+    described: dict[str, Any] = {"variables": pubo.variables}
+    described |= {f"terms of degree {j}": count for j, count in enumerate(pubo.terms, 1)}
+    size = sum(a.nbytes for a in pubo.indices) + sum(a.nbytes for a in pubo.coefficients)
+    described["memory"] = Worded(size, human(size), "bytes")
+    if pubo.encoding is not None and pubo.encoding.bounds is not None:
+        full = pubo.encoding.features * pubo.encoding.bits
+        described["bits removed by pruning"] = full - pubo.encoding.variables
+        if not pubo.variables:
+            described["solved by pruning, weights"] = pubo.encoding.offsets.tolist()
+    if pubo.dropped:
+        described["dropped terms change energies by at most"] = pubo.dropped
+    return described
+
+
+def describe_qubo(qubo: Qubo) -> dict[str, Any]:
+    """Return the summary of a QUBO."""
+    counted = account(qubo)
+    return {name: value for name, value in counted.items() if value is not None}

@@ -1,0 +1,249 @@
+"""Options that several commands share, and the functions that read them."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import fields
+from typing import Any
+
+from qcompile.cli.report import check_report_ending
+from qcompile.errors import InputError
+from qcompile.files.machines import load_machine
+from qcompile.reduction.cover import METHODS
+from qcompile.runtime.cluster import cluster
+from qcompile.stages.machine import Machine
+from qcompile.stages.preparation import SCALINGS
+
+__all__ = [
+    "REPAIRS",
+    "add_dask_option",
+    "add_data_options",
+    "add_loss_options",
+    "add_machine_options",
+    "add_qubo_options",
+    "add_report_option",
+    "add_solver_options",
+    "chain_strength",
+    "client_of",
+    "grouped",
+    "machine_of",
+    "names_machine",
+    "page_of",
+]
+
+
+def add_data_options(command: argparse.ArgumentParser) -> None:
+    """Add the options for reading and preparing data."""
+    group = command.add_argument_group("data")
+    group.add_argument(
+        "--positive", type=float, metavar="LABEL", help="this class against the rest"
+    )
+    group.add_argument("--rows", type=int, metavar="M", help="use at most M rows")
+    group.add_argument("--index-base", type=int, choices=(0, 1), help="first index of the file")
+    group.add_argument(
+        "--num-features", type=int, metavar="N", help="columns of the file (else its largest index)"
+    )
+    group.add_argument("--shuffle", action="store_true", help="mix the rows, before --rows")
+    group.add_argument(
+        "--noise", type=float, default=0.0, metavar="P", help="flip this share of the labels"
+    )
+    group.add_argument("--features", type=int, metavar="K", help="keep the K most useful features")
+    group.add_argument("--scale", choices=SCALINGS, default="none", help="scaling of the features")
+    group.add_argument("--bias", action="store_true", help="append a constant feature")
+    group.add_argument("--seed", type=int, default=0, help="for whatever is random (0)")
+
+
+def add_loss_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the loss."""
+    group = command.add_argument_group("loss")
+    group.add_argument("--order", type=int, metavar="K", help="1, 3, 4, 5, 6, 7 or 8 (3)")
+    group.add_argument(
+        "--fit", choices=("risk", "loss"), default="risk", help="what odd orders are fitted to"
+    )
+    group.add_argument("--omega", type=float, help="leading coefficient of even orders (1)")
+    group.add_argument(
+        "--coefficients", type=_numbers, metavar="A0,A1,...", help="a loss of your own"
+    )
+    group.add_argument("--prior-std", type=float, metavar="S", help="spread of the weights (1)")
+    group.add_argument("--l2", type=float, help="regulariser (1 / (S² rows) for odd orders, or 0)")
+    group.add_argument(
+        "--range", dest="range_", default="auto", metavar="R", help="weights up to R·S (auto)"
+    )
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected numbers like 0.5,-1,0,0.2") from None
+
+
+def add_dask_option(command: argparse.ArgumentParser, work: str) -> None:
+    """Declare --dask: which work goes to a cluster."""
+    command.add_argument(
+        "--dask",
+        nargs="?",
+        const="local",
+        type=_dask_address,
+        metavar="ADDRESS",
+        help=f"{work} on the workers of this Dask scheduler (one made here if none is named)",
+    )
+
+
+def _dask_address(text: str) -> str:
+    address = text.rstrip("/")
+    found = re.fullmatch(r"((tcp|tls|ws|wss|ucx)://)?[^\s/*]+:([0-9]{1,5})", address)
+    if address != "local" and not (found and int(found[3]) < 65536):
+        raise argparse.ArgumentTypeError(
+            f"found {text!r}; expected an address such as tcp://host:8786, or nothing: then write "
+            "--dask last, or --dask=local"
+        )
+    return address
+
+
+def client_of(options: argparse.Namespace) -> AbstractContextManager[Any]:
+    """Give the client that --dask asks for, or None."""
+    if options.dask is None:
+        return nullcontext()
+    return cluster(options.dask)
+
+
+def grouped(kind: type, options: argparse.Namespace) -> Any:
+    """Give the options that a dataclass names as one object of it."""
+    return kind(**{f.name: getattr(options, f.name) for f in fields(kind)})
+
+
+def add_machine_options(command: argparse.ArgumentParser, *, default: str | None) -> None:
+    """Declare the options that say which machine is meant and what of it is dead."""
+    group = command.add_argument_group("machine")
+    group.add_argument(
+        "--machine",
+        metavar="NAME",
+        default=default,
+        help="a machine of `qcompile machines`, or a TOML file"
+        + (f" ({default})" if default else ""),
+    )
+    group.add_argument(
+        "--yield",
+        dest="yield_",
+        metavar="SHARE",
+        help="let only this share of the qubits work, drawn at random, or published: as many "
+        "qubits and couplers as the machine is said to have",
+    )
+    group.add_argument(
+        "--yield-seed", type=int, default=0, metavar="S", help="for --yield, what is dead (0)"
+    )
+    group.add_argument(
+        "--dead-qubits", type=_qubits, default=[], metavar="Q,...", help="qubits that do not work"
+    )
+    group.add_argument(
+        "--dead-couplers", type=_couplers, default=[], metavar="Q-Q,...", help="couplers likewise"
+    )
+
+
+def names_machine(options: argparse.Namespace) -> bool:
+    """Say whether the options name a machine or damage one."""
+    return any((options.machine, options.yield_, options.dead_qubits, options.dead_couplers))
+
+
+def machine_of(options: argparse.Namespace, known: Machine | None = None) -> Machine:
+    """Give the machine that the options describe: `known`, or the default, where none is named."""
+    machine = known if known is not None and options.machine is None else None
+    machine = machine or load_machine(options.machine)
+    if options.dead_qubits or options.dead_couplers:
+        machine = machine.without(options.dead_qubits, options.dead_couplers)
+    if options.yield_ is not None:
+        machine = machine.with_yield(_share(options.yield_), seed=options.yield_seed)
+    return machine
+
+
+def _qubits(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected qubits like 3,17,250") from None
+
+
+def _couplers(text: str) -> list[tuple[int, int]]:
+    try:
+        pairs = [part.split("-") for part in text.split(",")]
+        return [(int(a), int(b)) for a, b in pairs]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected couplers like 3-17,4-9") from None
+
+
+def _share(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def chain_strength(text: str) -> float | str:
+    """Read a chain strength: a word or a number."""
+    if text in ("torque", "scaled", "sweep"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(
+            f"--chain-strength {text!r}; expected torque, scaled, sweep or a number above 0"
+        ) from None
+
+
+def add_qubo_options(command: argparse.ArgumentParser) -> None:
+    """Declare how products are replaced, and how the QUBO is written."""
+    qubo = command.add_argument_group("qubo")
+    qubo.add_argument("--cover", choices=METHODS, default="auto", help="which products to replace")
+    qubo.add_argument(
+        "--strength", type=float, default=1.0, metavar="F", help="scale the gates (experiments)"
+    )
+    qubo.add_argument(
+        "--max-ancillas", type=int, metavar="K", help="leave out terms until K ancillas are enough"
+    )
+    qubo.add_argument(
+        "--time-limit", type=float, default=60.0, metavar="S", help="seconds for --cover exact (60)"
+    )
+    qubo.add_argument(
+        "--compare-dimod", action="store_true", help="count the ancillas that dimod would use"
+    )
+    qubo.add_argument(
+        "--drop-offset", action="store_true", help="let .coo and .qubo leave the offset out"
+    )
+
+
+def add_report_option(group: Any) -> None:
+    """Declare --report."""
+    group.add_argument("--report", metavar="FILE", help="write one HTML page about the run there")
+
+
+def page_of(options: argparse.Namespace) -> list[str]:
+    """Give the page that --report asks for, as a list of at most one."""
+    if options.report is None:
+        return []
+    check_report_ending(options.report)
+    return [options.report]
+
+
+_SOLVERS = ("exact", "anneal", "neal", "tabu", "steepest", "mock")
+REPAIRS = ("majority", "energy", "discard")
+
+
+def add_solver_options(command: argparse.ArgumentParser, *, seed: bool) -> None:
+    """Add the options of the search."""
+    group = command.add_argument_group("solver")
+    group.add_argument("--solver", choices=_SOLVERS, default="anneal", help="who searches (anneal)")
+    group.add_argument(
+        "-n", "--num-reads", type=int, default=100, metavar="N", help="reads or restarts (100)"
+    )
+    group.add_argument(
+        "--keep", type=int, default=50, metavar="K", help="lowest distinct states to keep (50)"
+    )
+    group.add_argument("--sweeps", type=int, metavar="N", help="sweeps of a read (auto)")
+    add_dask_option(
+        command, "make restarts, and try settings of --cv," if not seed else "make restarts"
+    )
+    if seed:
+        group.add_argument("--seed", type=int, default=0, help="for whatever is random (0)")

@@ -1,0 +1,188 @@
+"""The command `train`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from typing import TYPE_CHECKING, Any
+
+from qcompile.cli.options import add_report_option, add_solver_options, client_of, grouped, page_of
+from qcompile.cli.output import show
+from qcompile.cli.parsing import add_command
+from qcompile.data.options import DataOptions, load_data
+from qcompile.data.split import prepare_alike, set_aside
+from qcompile.errors import InputError
+from qcompile.files import atomic
+from qcompile.files.classifier import save_classifier
+from qcompile.objective.fit import LossOptions
+from qcompile.report import page
+from qcompile.runtime.progress import bar
+from qcompile.runtime.timing import passing
+from qcompile.solvers.options import SolveOptions
+from qcompile.training.cross_validation import cross_validate
+from qcompile.training.train import train
+
+if TYPE_CHECKING:
+    from qcompile.data.split import Parts
+    from qcompile.training.train import Trained
+
+__all__ = ["add_train_command"]
+
+
+_log = logging.getLogger("qcompile")
+
+
+def add_train_command(commands: Any, add_data_options: Any, add_loss_options: Any) -> None:
+    """Add `train`."""
+    command = add_command(
+        commands,
+        "train",
+        summary="go the whole way from data to a classifier",
+        example="""
+            qcompile train data.svm --order 3 --bits 4 --solver anneal -o model.json
+            qcompile train data.svm --scale standard --features 5 --validation 0.2 --test 0.2
+            qcompile train data.svm --scale standard --features 3 --cv 3 --grid bits=1,2
+        """,
+    )
+    command.add_argument("data", metavar="DATA")
+    command.add_argument("-o", "--output", metavar="FILE", help="write the classifier as JSON")
+    add_report_option(command)
+    command.add_argument("--bits", type=int, default=4, metavar="D", help="bits of a weight (4)")
+    command.add_argument("--l0", type=float, default=0.0, help="charge for each weight not 0")
+    parts = command.add_argument_group("parts")
+    parts.add_argument("--validation", type=float, default=0.0, metavar="SHARE", help="set aside")
+    parts.add_argument("--test", type=float, default=0.0, metavar="SHARE", help="set aside")
+    parts.add_argument(
+        "--cv",
+        type=int,
+        metavar="K",
+        help="choose among --grid settings by the error on K folds, then train on all rows",
+    )
+    parts.add_argument(
+        "--grid",
+        action="append",
+        default=[],
+        metavar="NAME=A,B,...",
+        help="values for order, bits, omega, l2 or range; may be repeated (with --cv)",
+    )
+    add_solver_options(command, seed=False)
+    add_data_options(command)
+    add_loss_options(command)
+    command.set_defaults(run=_run_train)
+
+
+def _run_train(options: argparse.Namespace) -> None:
+    from qcompile.report.gather import trained_run
+
+    written = [*filter(None, [options.output]), *page_of(options)]
+    atomic.check_outputs(written, inputs=(options.data,))
+    if options.grid and options.cv is None:
+        raise InputError("--grid needs --cv K: settings are compared by cross-validation")
+    solver = SolveOptions(
+        options.solver, options.num_reads, options.keep, options.sweeps, options.seed
+    )
+    loss, bits = grouped(LossOptions, options), options.bits
+    with bar("reading") as progress:
+        raw, how = _raw_parts(options, progress)
+    data, validation, test = prepare_alike(raw, how)
+    table: list[dict[str, Any]] = []
+    with client_of(options) as client:
+        if options.cv is not None:
+            grid = _grid(options.grid) or {"bits": [bits]}
+            with bar("cross-validate") as progress, passing("cross-validate"):
+                table = cross_validate(
+                    raw[0], grid, count=options.cv, bits=bits, l0=options.l0, loss=loss,
+                    options=solver, seed=options.seed, progress=progress, client=client,
+                    preparation=how,
+                )  # fmt: skip
+            bits, loss = _chosen(table[0], bits, loss)
+        with bar(options.solver) as progress:
+            found = train(
+                data,
+                bits=bits,
+                l0=options.l0,
+                loss=loss,
+                options=solver,
+                validation=validation or 0.0,
+                test=test or 0.0,
+                seed=options.seed,
+                progress=progress,
+                client=client,
+            )
+    if options.output:
+        save_classifier(found.classifier, options.output)
+    if options.report:
+        parts = {"train": data, "validation": validation, "test": test}
+        page.write_report(trained_run(found, parts), options.report)
+    for note in found.notes:
+        _log.warning("warning: %s", note)
+    if options.json:
+        summary = {
+            "stages": list(found.stages),
+            "where accuracy is lost": list(found.risks),
+            "errors": dict(found.errors),
+            "baseline error": found.baseline,
+            "cross-validation": table,
+        }
+        show(summary, options, written=written)
+    else:
+        show(_in_words(found, table), options, written=written)
+
+
+def _in_words(found: Trained, table: list[dict[str, Any]]) -> dict[str, Any]:
+    """Give the stages, the risks and the errors of a training for people."""
+    shown: dict[str, Any] = {}
+    for row in table:
+        setting = ", ".join(f"{k} {v}" for k, v in row.items() if "error" not in k)
+        shown[f"cv: {setting}"] = (
+            f"validation error {row['validation error']:.4f} ± {row['standard error']:.4f}"
+        )
+    for stage in found.stages:
+        shown[f"stage {stage['stage']}"] = f"{stage['seconds']:.3f} s, {stage['size']}"
+    for risk in found.risks:
+        shown[str(risk["classifier"])] = (
+            f"objective {risk['objective']:.6f}, 0-1 risk {risk['0-1 risk']:.4f}"
+        )
+    for part, error in found.errors.items():
+        shown[f"{part} error"] = f"{error:.4f}"
+    shown["baseline error"] = f"{found.baseline:.4f}, of always giving the commoner label"
+    return shown
+
+
+def _raw_parts(options: argparse.Namespace, progress: Any) -> tuple[Parts, dict[str, Any]]:
+    """Read the data and set parts aside before anything is learnt from them.
+
+    Gives the parts as they were read, and how to prepare them.
+    """
+    from dataclasses import replace
+
+    wanted = grouped(DataOptions, options)
+    plain = replace(wanted, scale="none", features=None, bias=False)
+    how = {"scale": wanted.scale, "features": wanted.features, "bias": wanted.bias}
+    raw = load_data(options.data, plain, progress=progress)
+    return set_aside(raw, options.validation, options.test, seed=options.seed), how
+
+
+def _grid(entries: list[str]) -> dict[str, list[Any]]:
+    """Read NAME=A,B,... of each --grid."""
+    grid: dict[str, list[Any]] = {}
+    kinds: dict[str, Any] = {"order": int, "bits": int, "omega": float, "l2": float, "range": str}
+    for entry in entries:
+        name, found, values = entry.partition("=")
+        if not found or name not in kinds:
+            raise InputError(f"--grid {entry}: expected {', '.join(kinds)}, = and values")
+        try:
+            numbers = [kinds[name](value) for value in values.split(",")]
+        except ValueError:
+            raise InputError(f"--grid {entry}: expected numbers separated by commas") from None
+        grid["range_" if name == "range" else name] = numbers
+    return grid
+
+
+def _chosen(row: dict[str, Any], bits: int, loss: Any) -> tuple[int, Any]:
+    """Take the best setting of a cross-validation."""
+    from dataclasses import replace
+
+    own = {("range_" if k == "range" else k): v for k, v in row.items() if "error" not in k}
+    bits = own.pop("bits", bits)
+    return bits, replace(loss, **own)

@@ -1,0 +1,110 @@
+"""The command `verify`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from qcompile.cli.options import add_machine_options, machine_of
+from qcompile.cli.output import show
+from qcompile.cli.parsing import NOT_PROVED, add_command
+from qcompile.data.replay import same_rows
+from qcompile.errors import InputError
+from qcompile.files import embedding as embedding_files
+from qcompile.files.interchange import read_pubo
+from qcompile.files.qubo import load_qubo
+from qcompile.runtime.progress import bar
+from qcompile.runtime.timing import passing
+from qcompile.stages.dataset import Dataset
+from qcompile.stages.embedded import check_embedding
+from qcompile.stages.qubo import Qubo
+from qcompile.verification.check import Check
+from qcompile.verification.verify import verify
+
+__all__ = ["add_verify_command"]
+
+
+def add_verify_command(commands: Any) -> None:
+    """Add `verify`."""
+    command = add_command(
+        commands,
+        "verify",
+        summary="prove that a QUBO file is the problem that it claims to be",
+        example="""
+            qcompile verify qubo.json --data data.svm
+            qcompile verify qubo.json --pubo pubo.json
+            qcompile verify qubo.json --embedding embedding.json
+        """,
+        takes_data=False,
+    )
+    command.add_argument("qubo", metavar="QUBO", help="a .json or .npz file of qcompile")
+    command.add_argument("--data", metavar="DATA", help="the data it was compiled from")
+    command.add_argument("--pubo", metavar="FILE", help="the polynomial it was made of")
+    command.add_argument(
+        "--embedding", metavar="FILE", help="check that this embedding serves the problem"
+    )
+    command.add_argument(
+        "--assignments", type=int, default=200, metavar="N", help="random ones for --data (200)"
+    )
+    command.add_argument("--seed", type=int, default=0, help="for the random assignments (0)")
+    add_machine_options(command, default=None)
+    command.set_defaults(run=_run_verify)
+
+
+def _run_verify(options: argparse.Namespace) -> int:
+    with bar("read"):
+        with passing("read"):
+            qubo, reference = load_qubo(options.qubo)
+            pubo = None if options.pubo is None else read_pubo(options.pubo)
+            data = None if options.data is None else same_rows(options.data, qubo)
+        with passing("verify"):
+            found = verify(
+                qubo,
+                pubo=pubo,
+                reference=reference,
+                data=data,
+                assignments=options.assignments,
+                seed=options.seed,
+            )
+        checks = list(found.checks)
+        if options.embedding is not None:
+            with passing("check the embedding"):
+                checks.append(_check_embedding(options, qubo))
+    holds = all(check.holds for check in checks)
+    shown = {check.name: f"{'ok' if check.holds else 'FAILED'}: {check.detail}" for check in checks}
+    algebra = any(check.name.startswith("algebra") for check in found.checks)
+    if found.holds and not holds:
+        shown["verdict"] = "the QUBO is proved, but this embedding does not serve it: embed again"
+    elif data is not None and _only_rows_differ(found.checks, data, qubo):
+        rows = f"{qubo.source.get('name', 'data')}, {qubo.source.get('rows', '?')} rows"
+        shown["verdict"] = f"NOT proved: these are not the rows it was compiled from ({rows})"
+    elif not holds:
+        shown["verdict"] = "NOT proved: do not use this file"
+    elif not algebra:
+        shown["verdict"] = "the gates hold, but nothing says which polynomial was compiled"
+    else:
+        shown["verdict"] = "proved: the minimum over the ancillas is the polynomial, for all bits"
+    show(shown, options)
+    return 0 if holds else NOT_PROVED
+
+
+def _only_rows_differ(checks: Sequence[Check], data: Dataset, qubo: Qubo) -> bool:
+    """Say whether nothing is wrong but that the data are others than those on record."""
+    if [check.name for check in checks if not check.holds] != ["data"]:
+        return False
+    known, given = qubo.source, data.source
+    told = "sha256" if "sha256" in known and "sha256" in given else "name"
+    return known.get(told) != given.get(told) or known.get("rows", len(data)) != len(data)
+
+
+def _check_embedding(options: argparse.Namespace, qubo: Qubo) -> Check:
+    """Check chains against the problem and the graph they were made for, or another machine's."""
+    embedding = embedding_files.load_embedding(options.embedding)
+    machine = machine_of(options, embedding.machine)
+    try:
+        check_embedding(embedding, qubo, machine)
+    except InputError as error:
+        return Check("embedding", False, str(error))
+    size = f"{embedding.qubits} qubits of {machine.name}"
+    return Check("embedding", True, f"{len(embedding.chains)} chains on {size}, all links there")

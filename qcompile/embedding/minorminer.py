@@ -1,0 +1,66 @@
+"""Run minorminer in processes of its own, within a time limit."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import threading
+
+import numpy as np
+
+from qcompile.embedding.kernel_input import KernelInput, Owner, trimmed
+
+__all__ = ["Minorminer"]
+
+
+_log = logging.getLogger("qcompile")
+
+
+class Minorminer:
+    """A process that runs minorminer once."""
+
+    def __init__(self, ground: KernelInput, seed: int, seconds: float) -> None:
+        task = {
+            "variables": ground.variables,
+            "pairs": np.column_stack([ground.qubo.first, ground.qubo.second]).tolist(),
+            "qubits": ground.qubits,
+            "couplers": ground.machine.edges.tolist(),
+            "seed": seed,
+            "seconds": max(1, int(seconds)),
+        }
+        # A session of its own: Ctrl-C reaches the parent only, which then decides.
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "qcompile.minorminer_worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._answer, self._complaint = b"", b""
+        self._thread = threading.Thread(target=self._talk, args=(json.dumps(task).encode(),))
+        self._thread.daemon = True
+        self._thread.start()
+
+    def _talk(self, task: bytes) -> None:
+        self._answer, self._complaint = self._process.communicate(task)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the process has ended."""
+        return not self._thread.is_alive()
+
+    def owner(self, ground: KernelInput) -> Owner | None:
+        """Give what was found, trimmed."""
+        if self._process.returncode:
+            last = self._complaint.decode(errors="replace").strip().rpartition("\n")[2]
+            _log.warning("minorminer failed: %s", last or f"exit {self._process.returncode}")
+            return None
+        chains = json.loads(self._answer)
+        return trimmed(ground, chains) if chains else None
+
+    def stop(self) -> None:
+        """Kill the process."""
+        self._process.kill()
+        self._thread.join()

@@ -1,0 +1,232 @@
+"""Check that the artifacts of a run belong together.
+
+A page that mixes two problems would be worse than none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.errors import InputError
+from qcompile.objective.decode import decode
+from qcompile.objective.discretize import discretize
+from qcompile.reduction.quadratize import quadratize
+from qcompile.report.run import ROUNDING, SAME, Run
+from qcompile.stages.arrays import Floats
+from qcompile.stages.dataset import Dataset
+from qcompile.stages.embedded import check_embedding, problem_id
+from qcompile.stages.loss import Loss
+from qcompile.stages.preparation import Preparation
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
+from qcompile.stages.terms import most_terms
+
+if TYPE_CHECKING:
+    from qcompile.stages.samples import Samples
+
+__all__ = ["are_rows_of", "checked", "hides_rows"]
+
+
+_STATES = 8
+# Dropped terms that may change energies by more of their spread than this tell nothing.
+_MOST_DROPPED = 0.1
+_LARGEST = 1e150  # what can still be squared, and drawn
+_MOST_TERMS = 2_000_000
+
+
+def checked(run: Run, names: Mapping[str, str]) -> Run:
+    """Insist that the artifacts belong together, and add what follows from them."""
+    _check_polynomials(run, names)
+    _check_chains(run, names)
+    _check_sizes(run, names)
+    problem, classifier = run.problem, run.classifier
+    if problem is not None:
+        _check_loss(run, problem, names)
+        _check_moments(run, problem, names)
+        _check_model(run, problem, names)
+        known = problem.encoding is not None and problem.preparation is not None
+        if known and classifier is None and run.samples is not None:
+            run = replace(run, classifier=decode(problem, run.samples))
+    if run.loss is None and problem is not None:
+        run = replace(run, loss=problem.loss)
+    return run
+
+
+def _foreign(names: Mapping[str, str], kind: str, why: str) -> InputError:
+    problem = names.get("qubo", names.get("pubo", "the problem"))
+    return InputError(
+        f"{names.get(kind, kind)}: {why}: it is of another run than {problem}; name the files that "
+        "belong together"
+    )
+
+
+def _check_polynomials(run: Run, names: Mapping[str, str]) -> None:
+    pubo, qubo = run.pubo, run.qubo
+    if pubo is None or qubo is None:
+        return
+    if pubo.variables != qubo.logical:
+        why = f"a polynomial of {pubo.variables} bits, not {qubo.logical}"
+        raise _foreign(names, "pubo", why)
+    states = _some_states(qubo)
+    if not _same(pubo.energies(states), qubo.score(states)):
+        raise _foreign(names, "pubo", "a polynomial with other energies")
+
+
+def _some_states(problem: Pubo | Qubo) -> NDArray[np.int8]:
+    """Give a few random states, the same each time; no single one would do, least of all 0."""
+    bits = problem.logical if isinstance(problem, Qubo) else problem.variables
+    rng = np.random.default_rng(0)
+    states = rng.integers(0, 2, (_STATES, bits), dtype=np.int8)
+    return np.concatenate([states, np.zeros((1, bits), np.int8), np.ones((1, bits), np.int8)])
+
+
+def _same(one: Floats, two: Floats, room: float = 0.0) -> bool:
+    """Say whether energies are the same, against how far they are apart from each other."""
+    size, spread = float(np.abs(two).max()), float(two.max() - two.min())
+    return bool(np.abs(one - two).max() <= SAME * spread + ROUNDING * size + room)
+
+
+def _check_chains(run: Run, names: Mapping[str, str]) -> None:
+    """Insist on chains of this problem; of chains alone, that they are chains."""
+    if run.embedding is None:
+        return
+    embedding, qubo = run.embedding, run.qubo
+    if qubo is None:  # as if no variables met: chains must still be whole and apart
+        qubo = quadratize(Pubo.from_dict({}, variables=len(embedding.chains)))
+        embedding = replace(embedding, problem=problem_id(qubo))
+    try:
+        check_embedding(embedding, qubo)
+    except InputError as error:
+        raise InputError(f"{names.get('embedding', 'the embedding')}: {error}") from None
+
+
+def _check_sizes(run: Run, names: Mapping[str, str]) -> None:
+    """Refuse numbers that nothing can be drawn of."""
+    numbers: dict[str, Any] = {}
+    if run.samples is not None:
+        numbers["samples"] = run.samples.energies
+    if run.classifier is not None:
+        numbers["model"] = run.classifier.weights
+    for kind, values in numbers.items():
+        if not (np.abs(values) <= _LARGEST).all():
+            what = "energies" if kind == "samples" else "weights"
+            raise InputError(
+                f"{names.get(kind, kind)}: {what} beyond {_LARGEST:g}: nothing can be drawn"
+            )
+
+
+def _check_loss(run: Run, problem: Pubo | Qubo, names: Mapping[str, str]) -> None:
+    one, two = run.loss, problem.loss
+    if one is None or two is None:
+        return
+    mine, theirs = ((*loss.coefficients, loss.zeta, loss.l2) for loss in (one, two))
+    if len(mine) != len(theirs) or not np.allclose(mine, theirs, rtol=1e-9, atol=0):
+        raise _foreign(names, "loss", "a loss with other coefficients or another range")
+
+
+def _check_moments(run: Run, problem: Pubo | Qubo, names: Mapping[str, str]) -> None:
+    moments = run.moments
+    if moments is None:
+        return
+    rows = _rows_of(problem, moments.count)
+    if rows != moments.count:
+        raise _foreign(names, "moments", f"moments of {moments.count} rows, not {rows}")
+    prepared = (moments.preparation, problem.preparation)
+    if None not in prepared and not _alike(*prepared):
+        raise _foreign(names, "moments", "moments of data that were prepared differently")
+    loss, encoding = problem.loss, problem.encoding
+    if loss is None or encoding is None or not _has_terms(problem):
+        return
+    if moments.features != encoding.features:
+        why = f"moments of {moments.features} features, not {encoding.features}"
+        raise _foreign(names, "moments", why)
+    size = sum(most_terms(encoding.variables, loss.order))
+    if moments.order >= loss.order and size <= _MOST_TERMS:
+        states = _some_states(problem)
+        made = discretize(moments, loss, l0=problem.l0, encoding=encoding)
+        if not _same(made.energies(states), _score(problem, states), problem.dropped):
+            raise _foreign(names, "moments", "moments of other rows")
+
+
+def _rows_of(problem: Pubo | Qubo, unless: int) -> int:
+    """Give of how many rows a problem says that it was compiled from."""
+    told = problem.source.get("rows")
+    return told if isinstance(told, int) and not isinstance(told, bool) else unless
+
+
+def _has_terms(problem: Pubo | Qubo) -> bool:
+    """Say whether the problem was written out: one annealed over the margins was not."""
+    return isinstance(problem, Qubo) or problem.num_terms > 0
+
+
+def _score(problem: Pubo | Qubo, states: NDArray[np.int8]) -> Floats:
+    return problem.score(states) if isinstance(problem, Qubo) else problem.energies(states)
+
+
+def _alike(one: Preparation | None, two: Preparation | None) -> bool:
+    assert one is not None and two is not None
+    return one.to_dict() == two.to_dict()
+
+
+def _check_model(run: Run, problem: Pubo | Qubo, names: Mapping[str, str]) -> None:
+    model, encoding = run.classifier, problem.encoding
+    if model is None:
+        return
+    if encoding is None or problem.preparation is None:
+        raise _foreign(names, "model", "a model, but the problem encodes none")
+    if len(model.weights) != encoding.features:
+        why = f"a model of {len(model.weights)} weights, not {encoding.features}"
+        raise _foreign(names, "model", why)
+    if not _alike(model.preparation, problem.preparation):
+        raise _foreign(names, "model", "a model for data that were prepared differently")
+    near = np.clip(model.weights, -2 * encoding.zeta, 2 * encoding.zeta)
+    level = encoding.decode(encoding.encode(near))
+    if not np.abs(level - model.weights).max() <= SAME * encoding.step:
+        raise _foreign(names, "model", "a model with weights that the problem cannot say")
+    told = model.source.get("loss")
+    if isinstance(told, list) and problem.loss is not None:
+        own = list(problem.loss.coefficients)
+        numbers = all(isinstance(a, int | float) for a in told) and len(told) == len(own)
+        if not (numbers and np.allclose(told, own, rtol=SAME, atol=0)):
+            raise _foreign(names, "model", "a model of another loss")
+
+
+def are_rows_of(problem: Pubo | Qubo, samples: Samples, loss: Loss, rows: Dataset) -> bool:
+    """Compare the objective on the rows with energies of several states."""
+    if len(rows) != _rows_of(problem, len(rows)) or hides_rows(problem, samples):
+        return False
+    states, energies = _checked_states(problem, samples)
+    weights = problem.decode(states)
+    if not weights.any():  # that is the same on all data
+        return False
+    losses = [float(np.mean(loss(rows.margins(w)))) for w in weights]
+    squares = loss.l2 / 2 * np.einsum("ij,ij->i", weights, weights)
+    expected = np.array(losses) + squares + problem.l0 * np.count_nonzero(weights, axis=1)
+    return _same(expected, energies, problem.dropped)
+
+
+def hides_rows(problem: Pubo | Qubo, samples: Samples) -> bool:
+    """Say whether so much was dropped that other rows could have the same energies."""
+    if not problem.dropped or problem.encoding is None:
+        return False
+    _, energies = _checked_states(problem, samples)
+    return problem.dropped > _MOST_DROPPED * float(energies.max() - energies.min())
+
+
+def _checked_states(problem: Pubo | Qubo, samples: Samples) -> tuple[NDArray[np.int8], Floats]:
+    """Give states with their energies: random ones, or the lowest where there is no polynomial."""
+    encoding = problem.encoding
+    assert encoding is not None
+    if not _has_terms(problem):
+        order = np.argsort(samples.energies, kind="stable")[:_STATES]
+        return samples.bits[order], samples.energies[order]
+    states = _some_states(problem)
+    count = states.shape[1] - encoding.variables
+    if count:  # what charges a weight that is not 0 must be on just where it is due
+        states[:, encoding.variables :] = encoding.decode(states) != 0
+    return states, _score(problem, states)

@@ -1,0 +1,72 @@
+"""Examples with labels -1 and +1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qcompile.errors import InputError
+from qcompile.stages.arrays import Floats, Matrix, frozen
+from qcompile.stages.preparation import Preparation
+
+__all__ = ["Dataset", "wrong_answers"]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Examples x (rows, dense or sparse) with labels y = -1 or +1, and how they came about."""
+
+    x: Matrix
+    y: Floats
+    preparation: Preparation
+    source: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.x.shape[0] != len(self.y):
+            raise InputError(f"{self.x.shape[0]} rows but {len(self.y)} labels")
+        if self.x.shape[1] != self.preparation.features:
+            raise InputError(
+                f"{self.x.shape[1]} columns, but the preparation gives {self.preparation.features}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def features(self) -> int:
+        """Number of columns."""
+        return int(self.x.shape[1])
+
+    @property
+    def density(self) -> float:
+        """Share of entries that are not zero."""
+        stored = self.x.data if hasattr(self.x, "indptr") else self.x
+        return float(np.count_nonzero(stored)) / max(1, len(self) * self.features)
+
+    @property
+    def baseline_error(self) -> float:
+        """Error of always answering with the larger class."""
+        positive = float(np.mean(self.y > 0))
+        return min(positive, 1 - positive)
+
+    def take(self, rows: NDArray[np.integer] | slice) -> Dataset:
+        """Give some of the rows."""
+        return replace(self, x=self.x[rows], y=frozen(self.y[rows]))
+
+    def margins(self, weights: ArrayLike) -> Floats:
+        """Margins y (x·w) of every example."""
+        return np.asarray(self.x @ np.asarray(weights, dtype=np.float64)) * self.y
+
+    def error(self, weights: ArrayLike) -> float:
+        """Share of examples with a margin of 0 or less: the 0-1 risk."""
+        return float(np.mean(self.margins(weights) <= 0))
+
+
+def wrong_answers(data: Dataset, weights: Floats) -> Floats:
+    """Give the share of wrong answers of many classifiers; a decision of 0 is a negative answer."""
+    decisions = np.asarray(data.x @ weights.T)
+    return np.asarray(np.mean((decisions > 0) != (data.y > 0)[:, None], axis=0))

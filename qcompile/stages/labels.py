@@ -1,0 +1,91 @@
+"""Labels of variables that a polynomial brought along."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from qcompile.errors import FormatError, InputError
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
+
+__all__ = [
+    "Label",
+    "checked_label",
+    "checked_labels",
+    "first_repeated",
+    "labels_of",
+    "shown",
+    "vartype_of",
+]
+
+
+Label: TypeAlias = Hashable
+
+
+def first_repeated(values: Iterable[Label]) -> list[Label]:
+    """Give the first value that was there before, in a list, or an empty list."""
+    seen: set[Label] = set()
+    for value in values:
+        if value in seen:
+            return [value]
+        seen.add(value)
+    return []
+
+
+def checked_labels(given: Any) -> list[Label]:
+    """Return the labels of a record; raise FormatError if they are not a list of labels."""
+    if not isinstance(given, list):
+        raise FormatError(f"its variables are {shown(given)}; expected a list of labels")
+    labels = [checked_label(value) for value in given]
+    twice = first_repeated(labels)
+    if twice:
+        raise FormatError(f"variable {shown(twice[0])} is listed twice; expected each once")
+    return labels
+
+
+def checked_label(value: Any) -> Label:
+    """Insist on a label that a file can hold: a whole number, a text, or a flat row of these."""
+    if isinstance(value, list | tuple) and value:
+        return tuple(_simple_label(part) for part in value)
+    return _simple_label(value)
+
+
+def _simple_label(value: Any) -> Label:
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        if -(2**63) <= value < 2**63:
+            return int(value)
+    elif isinstance(value, str) and value.isprintable():  # as good as any text with a name in it
+        return value
+    raise InputError(
+        f"variable {shown(value)}; expected a whole number, a printable text, or a row of these"
+    )
+
+
+def shown(value: Any) -> str:
+    """Show anything in a few characters of one line."""
+    if isinstance(value, list | tuple | dict):
+        inner = list(value.values()) if isinstance(value, dict) else value
+        if len(value) > 20 or any(isinstance(v, list | tuple | dict) for v in inner):
+            return f"a {type(value).__name__} of {len(value):,} entries"
+    text = repr(value) if not isinstance(value, str) else ascii(value[:60])
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def labels_of(problem: Pubo | Qubo) -> list[Label]:
+    """Give the label of each variable (of a QUBO: without its ancillas)."""
+    size = problem.logical if isinstance(problem, Qubo) else problem.variables
+    known = problem.source.get("labels")
+    if known is None:
+        return list(range(size))
+    labels = checked_labels(known)
+    if len(labels) != size:
+        raise InputError(f"{len(labels)} labels for {size} variables; expected one for each")
+    return labels
+
+
+def vartype_of(problem: Pubo | Qubo) -> str:
+    """Say what the variables were in the source that was read: BINARY or SPIN."""
+    return "SPIN" if problem.source.get("vartype") == "SPIN" else "BINARY"

@@ -1,0 +1,168 @@
+"""A sparse polynomial of bits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qcompile.errors import InputError
+from qcompile.runtime.threads import ordered
+from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.encoding import Encoding
+from qcompile.stages.loss import Loss
+from qcompile.stages.preparation import Preparation
+
+__all__ = ["Pubo", "polynomial_energies"]
+
+
+_LANES = 64
+
+
+def polynomial_energies(pubo: Pubo, samples: ArrayLike) -> Floats:
+    """Give E(q) for each row q of 0/1 values: O(terms) a sample, whatever the data were."""
+    from qcompile.stages.energy_kernel import add_energies
+
+    rows = np.atleast_2d(np.asarray(samples))
+    if rows.ndim != 2 or rows.shape[1] != pubo.variables:
+        raise InputError(f"samples of shape {rows.shape}; expected (any, {pubo.variables})")
+    if not np.isin(rows, (0, 1)).all():
+        raise InputError("samples with values other than 0 and 1")
+
+    def evaluate(start: int) -> Floats:
+        columns = np.ascontiguousarray(rows[start : start + _LANES].T, dtype=np.float64)
+        energies = np.full(columns.shape[1], pubo.constant)
+        for indices, coefficients in zip(pubo.indices, pubo.coefficients, strict=True):
+            add_energies(columns, indices, coefficients, energies)
+        return energies
+
+    blocks = list(ordered(evaluate, range(0, len(rows), _LANES)))
+    return np.concatenate(blocks) if blocks else np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Pubo:
+    """A polynomial of bits: for each degree sorted index rows and their coefficients.
+
+    ``indices[j - 1]`` has a row of j ascending variables for each term of degree j, the rows in
+    lexicographic order. `variables` may exceed the encoding's bits by one indicator a feature (ℓ0).
+    `dropped` bounds how far any energy may be from the polynomial before small terms were dropped.
+    """
+
+    variables: int
+    constant: float
+    indices: tuple[NDArray[np.int32], ...]
+    coefficients: tuple[Floats, ...]
+    encoding: Encoding | None = None
+    loss: Loss | None = None
+    l0: float = 0.0
+    dropped: float = 0.0
+    preparation: Preparation | None = None
+    source: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if len(self.indices) != len(self.coefficients):
+            raise InputError("indices and coefficients of different degrees")
+        for degree, (rows, values) in enumerate(
+            zip(self.indices, self.coefficients, strict=True), start=1
+        ):
+            if rows.shape != (len(values), degree):
+                raise InputError(f"degree {degree}: {rows.shape} indices, {len(values)} values")
+
+    @property
+    def degree(self) -> int:
+        """Largest number of bits in a term."""
+        return max((j for j, c in enumerate(self.coefficients, 1) if len(c)), default=0)
+
+    @property
+    def terms(self) -> tuple[int, ...]:
+        """Number of terms for each degree from 1 on."""
+        return tuple(len(c) for c in self.coefficients)
+
+    @property
+    def num_terms(self) -> int:
+        """Number of terms, the constant not counted."""
+        return sum(self.terms)
+
+    def energies(self, samples: ArrayLike) -> Floats:
+        """Energy of each row of 0/1 values; the cost does not depend on the data."""
+        return polynomial_energies(self, samples)
+
+    def decode(self, samples: ArrayLike) -> Floats:
+        """Give the weights that samples of bits stand for."""
+        if self.encoding is None:
+            raise InputError("this polynomial was not compiled from data: it encodes no weights")
+        return self.encoding.decode(samples)
+
+    def to_dict(self) -> dict[tuple[int, ...], float]:
+        """Give a plain dictionary of terms; ``()`` is the constant."""
+        terms: dict[tuple[int, ...], float] = {(): self.constant}
+        for rows, values in zip(self.indices, self.coefficients, strict=True):
+            terms.update(zip(map(tuple, rows.tolist()), values.tolist(), strict=True))
+        return terms
+
+    @classmethod
+    def from_dict(
+        cls, terms: Mapping[tuple[int, ...], float], *, variables: int | None = None
+    ) -> Pubo:
+        """Read ``{(i, j, k): coefficient}``; repeated bits collapse, equal terms add up.
+
+        >>> Pubo.from_dict({(): 1, (0, 0): 2, (1, 0): 3}).to_dict()
+        {(): 1.0, (0,): 2.0, (0, 1): 3.0}
+        """
+        merged: dict[tuple[int, ...], float] = {}
+        for key, value in terms.items():
+            members = tuple(key)
+            if not all(isinstance(i, int | np.integer) and i >= 0 for i in members):
+                raise InputError(f"term {members!r}: expected variables numbered from 0")
+            if not math.isfinite(value):
+                raise InputError(f"term {members!r}: coefficient {value} is not finite")
+            term = tuple(sorted({int(i) for i in members}))
+            if term and term[-1] >= 2**31 - 1:
+                raise InputError(f"variable {term[-1]}; expected numbers below {2**31 - 1}")
+            merged[term] = merged.get(term, 0.0) + float(value)
+        constant = merged.pop((), 0.0)
+        used = 1 + max((term[-1] for term in merged), default=-1)
+        if variables is not None and variables < used:
+            raise InputError(f"variable {used - 1} in a polynomial of {variables} variables")
+        by_degree: list[list[tuple[int, ...]]] = []
+        for term in sorted(t for t, c in merged.items() if c):
+            while len(by_degree) < len(term):
+                by_degree.append([])
+            by_degree[len(term) - 1].append(term)
+        return cls(
+            variables=used if variables is None else variables,
+            constant=constant,
+            indices=tuple(
+                frozen(np.array(rows, dtype=np.int32).reshape(-1, j), np.int32)
+                for j, rows in enumerate(by_degree, 1)
+            ),
+            coefficients=tuple(frozen([merged[t] for t in rows]) for rows in by_degree),
+        )
+
+    def to_dimod(self) -> Any:
+        """Give a `dimod.BinaryPolynomial` over the same integer labels."""
+        import dimod
+
+        # variables that no term uses stay variables
+        terms = {(i,): 0.0 for i in range(self.variables)} | self.to_dict()
+        return dimod.BinaryPolynomial(terms, dimod.BINARY)
+
+    @classmethod
+    def from_dimod(cls, polynomial: Any) -> Pubo:
+        """Read a `dimod.BinaryPolynomial` with integer labels; spins become bits."""
+        binary = (
+            polynomial.to_binary(copy=True) if polynomial.vartype.name == "SPIN" else polynomial
+        )
+        labels = set(binary.variables)
+        if not all(isinstance(v, int | np.integer) and v >= 0 for v in labels):
+            raise InputError(
+                "labels that are not integers from 0 on: relabel the polynomial first with "
+                "polynomial.relabel_variables({label: index, ...})"
+            )
+        terms = {tuple(term): bias for term, bias in binary.items()}
+        return cls.from_dict(terms, variables=1 + max(labels, default=-1))

@@ -1,0 +1,218 @@
+"""A quadratic polynomial of bits and ancillas, with the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qcompile.errors import InputError
+from qcompile.stages.arrays import Floats, frozen, sum_by
+from qcompile.stages.encoding import Encoding
+from qcompile.stages.loss import Loss
+from qcompile.stages.preparation import Preparation
+from qcompile.stages.pubo import Pubo
+
+__all__ = [
+    "Ancillas",
+    "Fingerprint",
+    "Qubo",
+    "Seal",
+    "add_derivatives",
+    "fingerprint",
+    "fixed_point",
+    "row_marks",
+    "to_ising",
+]
+
+
+def to_ising(qubo: Qubo) -> tuple[Floats, Floats]:
+    """Give fields h and couplings J of the same problem in spins, q = (1 + s)/2."""
+    couplings = qubo.quadratic / 4
+    h = qubo.linear / 2
+    h = h + np.bincount(qubo.first, couplings, minlength=qubo.variables)
+    h = h + np.bincount(qubo.second, couplings, minlength=qubo.variables)
+    return h, couplings
+
+
+@dataclass(frozen=True, eq=False)
+class Ancillas:
+    """What each ancilla stands for: the product of two variables with smaller numbers.
+
+    ``factors[k]`` are the two variables; `terms` counts the terms of the polynomial that pass
+    through the ancilla; `on` and `off` are the gate's strengths: what the gate alone charges at
+    least for the ancilla at 0 though both factors are 1, and at 1 though one of them is 0. The
+    terms through the ancilla give a part of it back.
+    """
+
+    factors: NDArray[np.int32]
+    terms: NDArray[np.int64]
+    on: Floats
+    off: Floats
+
+    def __len__(self) -> int:
+        return len(self.factors)
+
+
+@dataclass(frozen=True)
+class Seal:
+    """What a file says about itself: a mark for each variable's coefficients, one for the rest.
+
+    `record_intact` tells whether the file's record (encoding, loss, ancillas, ...) is as written.
+    """
+
+    rows: tuple[str, ...]
+    record_intact: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Qubo:
+    """A quadratic polynomial of bits whose minimum over the ancillas is a given polynomial.
+
+    Variables 0..`logical`-1 are those of the PUBO, the ancillas follow. The pairs (first < second)
+    are sorted by their second variable, then by the first. `method` says which cover was taken,
+    `optimal` whether no smaller pair cover exists (None: not known), `bound` the best lower bound
+    on pair covers. `truncated` holds terms that a budget left out; no energy differs by more than
+    `error` from the polynomial with them. `dropped` is what a threshold may have changed before.
+    """
+
+    logical: int
+    offset: float
+    linear: Floats
+    first: NDArray[np.int32]
+    second: NDArray[np.int32]
+    quadratic: Floats
+    ancillas: Ancillas
+    method: str
+    strength: float = 1.0
+    optimal: bool | None = None
+    bound: int | None = None
+    error: float = 0.0
+    dropped: float = 0.0
+    truncated: Pubo | None = None
+    encoding: Encoding | None = None
+    loss: Loss | None = None
+    l0: float = 0.0
+    preparation: Preparation | None = None
+    source: Mapping[str, Any] = field(default_factory=dict)
+    seal: Seal | None = None
+
+    @property
+    def variables(self) -> int:
+        """Number of qubits that the problem needs before embedding."""
+        return len(self.linear)
+
+    def complete(self, samples: ArrayLike) -> NDArray[np.int8]:
+        """Append to rows of logical bits the ancillas, each the product of its factors."""
+        rows = np.atleast_2d(np.asarray(samples))
+        if rows.shape[1] != self.logical:
+            raise InputError(f"{rows.shape[1]} bits a sample; expected {self.logical}")
+        full = np.empty((len(rows), self.variables), dtype=np.int8)
+        full[:, : self.logical] = rows
+        for k, (a, b) in enumerate(self.ancillas.factors.tolist(), self.logical):
+            full[:, k] = full[:, a] & full[:, b]
+        return full
+
+    def energies(self, samples: ArrayLike) -> Floats:
+        """Energy of each row of 0/1 values for all variables."""
+        return self.as_pubo().energies(samples)
+
+    def score(self, bits: ArrayLike) -> Floats:
+        """Energy of logical bits on the true polynomial: right ancillas, nothing left out."""
+        rows = np.atleast_2d(np.asarray(bits))
+        energies = self.energies(self.complete(rows))
+        return energies if self.truncated is None else energies + self.truncated.energies(rows)
+
+    def as_pubo(self) -> Pubo:
+        """Give the same polynomial, ancillas being variables like any other."""
+        used = np.flatnonzero(self.linear)
+        order = np.lexsort((self.second, self.first))
+        pairs = np.column_stack([self.first, self.second])[order]
+        return Pubo(
+            variables=self.variables,
+            constant=self.offset,
+            indices=(frozen(used[:, None], np.int32), frozen(pairs, np.int32)),
+            coefficients=(frozen(self.linear[used]), frozen(self.quadratic[order])),
+        )
+
+    def restrict(self, samples: ArrayLike) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+        """The way back: logical bits of samples, and how many ancillas of each are wrong."""
+        given = np.atleast_2d(np.asarray(samples))
+        rows = given.astype(np.int8)
+        if rows.shape[1] != self.variables:
+            raise InputError(f"{rows.shape[1]} values a sample; expected {self.variables}")
+        if not ((rows == given) & ((rows == 0) | (rows == 1))).all():
+            raise InputError("samples with values other than 0 and 1")
+        bits = rows[:, : self.logical]
+        return bits, np.count_nonzero(self.complete(bits) != rows, axis=1).astype(np.int64)
+
+    def decode(self, samples: ArrayLike) -> Floats:
+        """Give the weights that samples stand for; ancillas are ignored."""
+        if self.encoding is None:
+            raise InputError("this QUBO was not compiled from data: it encodes no weights")
+        return self.encoding.decode(samples)
+
+    def to_bqm(self) -> Any:
+        """Give a `dimod.BinaryQuadraticModel` over the same integer labels, built from arrays."""
+        import dimod
+
+        return dimod.BinaryQuadraticModel.from_numpy_vectors(
+            self.linear, (self.second, self.first, self.quadratic), self.offset, dimod.BINARY
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Fingerprint:
+    """Value and gradient of a polynomial at a fixed point: small, and tells polynomials apart."""
+
+    value: float
+    gradient: Floats
+
+
+def row_marks(qubo: Qubo) -> tuple[str, ...]:
+    """Give a short digest of the coefficients of each variable: its own and its pairs'."""
+    starts = np.searchsorted(qubo.second, np.arange(qubo.variables + 1)).tolist()
+    first, values = qubo.first.tobytes(), qubo.quadratic.tobytes()
+    linear, marks = qubo.linear.tobytes(), []
+    for v in range(qubo.variables):
+        a, b = starts[v], starts[v + 1]
+        content = linear[8 * v : 8 * v + 8] + first[4 * a : 4 * b] + values[8 * a : 8 * b]
+        marks.append(blake2b(content, digest_size=6).hexdigest())
+    return tuple(marks)
+
+
+def fixed_point(size: int) -> Floats:
+    """A fixed point inside the cube, every coordinate different: multiples of the golden ratio."""
+    golden = 0.6180339887498949
+    return np.asarray(0.5 + 0.5 * np.modf(golden * np.arange(1, size + 1, dtype=np.float64))[0])
+
+
+def fingerprint(pubo: Pubo) -> Fingerprint:
+    """Give value and gradient at the fixed point."""
+    point = np.append(fixed_point(pubo.variables), 1.0)
+    value, gradient = pubo.constant, np.zeros(pubo.variables)
+    for rows, coefficients in zip(pubo.indices, pubo.coefficients, strict=True):
+        value += add_derivatives(rows, coefficients, point, gradient)
+    return Fingerprint(float(value), gradient)
+
+
+def add_derivatives(
+    rows: NDArray[np.int32], values: Floats, point: Floats, gradient: Floats
+) -> float:
+    """Add up the terms' values and derivatives; the last coordinate (one) is no variable."""
+    if not len(rows):
+        return 0.0
+    size = len(gradient)
+    total = values * np.prod(point[rows], axis=1)
+    for t in range(rows.shape[1]):
+        slope = values.copy()
+        for other in range(rows.shape[1]):
+            if other != t:
+                slope *= point[rows[:, other]]
+        inside = rows[:, t] < size
+        gradient += sum_by(rows[inside, t], slope[inside], size)[:size]
+    return float(total.sum())

@@ -1,0 +1,170 @@
+"""Checks by algebra: the terms of a QUBO with its ancillas substituted."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.stages.arrays import Floats, sum_by
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Fingerprint, Qubo, add_derivatives, fixed_point, row_marks
+from qcompile.verification.check import ROUNDING, Check
+
+__all__ = ["check_fingerprint", "check_integrity", "check_structure", "check_terms", "substituted"]
+
+
+def check_structure(qubo: Qubo) -> Check:
+    """Factors come before their product, pairs are distinct, numbers are finite."""
+    factors = qubo.ancillas.factors
+    own = np.arange(qubo.logical, qubo.variables)
+    problem = ""
+    if len(factors) != qubo.variables - qubo.logical:
+        problem = f"{len(factors)} products for {qubo.variables - qubo.logical} ancillas"
+    elif len(factors) and not (factors.min() >= 0 and (factors.max(axis=1) < own).all()):
+        problem = "an ancilla has a factor that does not come before it"
+    elif (factors[:, 0] == factors[:, 1]).any():
+        problem = "an ancilla has the same factor twice"
+    elif not (
+        np.isfinite(qubo.linear).all()
+        and np.isfinite(qubo.quadratic).all()
+        and np.isfinite(qubo.offset)
+    ):
+        problem = "a coefficient is not finite"
+    elif len(qubo.first) and not (
+        qubo.first.min() >= 0
+        and (qubo.first < qubo.second).all()
+        and qubo.second.max() < qubo.variables
+    ):
+        problem = "a pair is not made of two variables in order"
+    shown = f"{qubo.logical} bits, {len(factors)} ancillas, {len(qubo.first):,} pairs"
+    return Check("structure", not problem, problem or shown)
+
+
+def check_integrity(qubo: Qubo) -> Check:
+    """Compare the coefficients, to the last bit, with what the file says was written."""
+    assert qubo.seal is not None
+    if not qubo.seal.record_intact:
+        detail = "the record of encoding, loss, labels or ancillas, or the offset, was changed"
+        return Check("integrity", False, detail)
+    found = row_marks(qubo)
+    changed = [v for v, (a, b) in enumerate(zip(found, qubo.seal.rows, strict=False)) if a != b]
+    if len(found) != len(qubo.seal.rows):
+        return Check("integrity", False, "variables were added or taken away")
+    if changed:
+        v = changed[0]
+        partner = ""
+        if v >= qubo.logical:
+            partner = " = {}*{}".format(*qubo.ancillas.factors[v - qubo.logical].tolist())
+        detail = f"a coefficient of variable {v}{partner}, alone or with a smaller one, was changed"
+        return Check("integrity", False, f"{detail} ({len(changed)} variables in all)")
+    return Check("integrity", True, "every coefficient is as it was written, to the last bit")
+
+
+def _bits_of(qubo: Qubo) -> NDArray[np.int32]:
+    """The bits that each variable stands for, a row each, filled up with the number of bits."""
+    size = qubo.logical
+    members: list[tuple[int, ...]] = [(i,) for i in range(size)]
+    for a, b in qubo.ancillas.factors.tolist():
+        members.append(tuple(sorted({*members[a], *members[b]})))
+    width = max(map(len, members), default=1)
+    padded = [m + (size,) * (width - len(m)) for m in members]
+    return np.array(padded, dtype=np.int32).reshape(-1, width)
+
+
+def substituted(qubo: Qubo) -> tuple[NDArray[np.int32], Floats, Floats]:
+    """Replace ancillas by products: distinct sets of bits, coefficients, and what rounding may do.
+
+    The last are sums of the sizes of what was added up.
+    """
+    bits = _bits_of(qubo)
+    size, width = qubo.logical, bits.shape[1]
+    alone = np.full((qubo.variables, 2 * width), size, dtype=np.int32)
+    alone[:, :width] = bits
+    both = np.concatenate([bits[qubo.first], bits[qubo.second]], axis=1)
+    both.sort(axis=1)
+    both[:, 1:][both[:, 1:] == both[:, :-1]] = size
+    both.sort(axis=1)
+    sets = np.concatenate([alone, both])
+    values = np.concatenate([qubo.linear, qubo.quadratic])
+    used = int((sets != size).sum(axis=1).max(initial=1))
+    sets = sets[:, :used]
+    first, where = _distinct(sets, size)
+    sums = sum_by(where, values, len(first))
+    room = sum_by(where, np.abs(values), len(first))
+    return sets[first], sums, room
+
+
+def _distinct(sets: NDArray[np.int32], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the first place of each different row, and which of these each row is."""
+    if (size + 1) ** sets.shape[1] >= 2**63:  # rows that no number can stand for: slower
+        _, first, where = np.unique(sets, axis=0, return_index=True, return_inverse=True)
+        return first, where.reshape(-1)
+    keys = np.zeros(len(sets), dtype=np.int64)
+    for t in range(sets.shape[1]):
+        keys = keys * (size + 1) + sets[:, t]
+    _, first, where = np.unique(keys, return_index=True, return_inverse=True)
+    return first, where
+
+
+def _tolerance(room: Floats) -> Floats:
+    return ROUNDING * room + 1e-300
+
+
+def check_terms(
+    qubo: Qubo, sets: NDArray[np.int32], values: Floats, room: Floats, pubo: Pubo
+) -> Check:
+    """Compare the substituted QUBO with the polynomial, term by term."""
+    name = "algebra, term by term"
+    if pubo.variables != qubo.logical:
+        return Check(name, False, f"{pubo.variables} variables against {qubo.logical} bits")
+    size = qubo.logical
+    width = max(sets.shape[1], pubo.degree)
+    expected_sets, expected = [], []
+    for rows, coefficients in zip(pubo.indices, pubo.coefficients, strict=True):
+        if len(rows):
+            padded = np.full((len(rows), width), size, dtype=np.int32)
+            padded[:, : rows.shape[1]] = rows
+            expected_sets.append(padded)
+            expected.append(coefficients)
+    found = np.full((len(sets), width), size, dtype=np.int32)
+    found[:, : sets.shape[1]] = sets
+    joined = np.concatenate([found, *expected_sets])
+    keys = np.zeros(len(joined), dtype=np.int64)
+    for t in range(width):
+        keys = keys * (size + 1) + joined[:, t]
+    unique, first, where = np.unique(keys, return_index=True, return_inverse=True)
+    signed = np.concatenate([values, *(-np.asarray(c) for c in expected)])
+    gap = sum_by(where, signed, len(unique))
+    allowed = sum_by(where, np.concatenate([room, *map(np.abs, expected)]), len(unique))
+    wrong = np.flatnonzero(np.abs(gap) > _tolerance(allowed))
+    if len(wrong):
+        term = tuple(int(i) for i in joined[first[wrong[0]]] if i < size)
+        return Check(name, False, f"{len(wrong)} terms differ, first {term} by {gap[wrong[0]]:.3g}")
+    if abs(qubo.offset - pubo.constant) > ROUNDING * max(1.0, abs(pubo.constant)):
+        return Check(name, False, f"the constant is {qubo.offset!r}, not {pubo.constant!r}")
+    return Check(name, True, f"all {len(unique):,} terms and the constant agree")
+
+
+def check_fingerprint(
+    qubo: Qubo, sets: NDArray[np.int32], values: Floats, room: Floats, reference: Fingerprint
+) -> Check:
+    """Compare value and gradient; the coordinates that differ name a changed term."""
+    name = "algebra, at a point"
+    size = qubo.logical
+    if len(reference.gradient) != size:
+        return Check(name, False, f"a reference of {len(reference.gradient)} bits, not {size}")
+    point = np.append(fixed_point(size), 1.0)
+    gradient, allowed = np.zeros(size), np.zeros(size)
+    value = qubo.offset + add_derivatives(sets, values, point, gradient)
+    add_derivatives(sets, room, point, allowed)
+    wrong = np.flatnonzero(np.abs(gradient - reference.gradient) > _tolerance(allowed))
+    if len(wrong):
+        terms = ", ".join(map(str, wrong[:6].tolist()))
+        return Check(
+            name,
+            False,
+            f"a term with the bits {terms} differs from the polynomial that was compiled",
+        )
+    if abs(value - reference.value) > _tolerance(room).sum() + ROUNDING * abs(value):
+        return Check(name, False, f"the constant is off by {value - reference.value:.3g}")
+    return Check(name, True, "value and gradient at a fixed point agree: the same polynomial")
