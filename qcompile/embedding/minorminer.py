@@ -32,7 +32,7 @@ class Minorminer:
         }
         # A session of its own: Ctrl-C reaches the parent only, which then decides.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "qcompile.minorminer_worker"],
+            [sys.executable, "-m", "qcompile.embedding.minorminer_worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
