@@ -85,7 +85,7 @@ def verdict(reader: Reader, content: bytes, path: Path) -> str:
 
 @cache
 def readers() -> tuple[Reader, ...]:
-    """Give all readers, each with small valid files, the same in every run."""
+    """Return all readers, each with small valid files, the same in every run."""
     with tempfile.TemporaryDirectory() as folder:
         makers = (_of_text, _of_polynomials, _of_answers, _of_other_programs, _of_jobs)
         return tuple(reader for make in makers for reader in make(Path(folder)))
@@ -95,7 +95,7 @@ Read: TypeAlias = Callable[[Path], object]
 
 
 def _reader(folder: Path, name: str, read: Read, *saves: Read) -> Reader:
-    """Give the reader of the files of that name, with one valid file from each of `saves`."""
+    """Return the reader of the files of that name, with one valid file from each of `saves`."""
     seeds = []
     for number, save in enumerate(saves):
         path = folder / f"{number}-{name}"
@@ -120,7 +120,7 @@ def _of_text(folder: Path) -> Iterator[Reader]:
 
 @cache
 def _compiled() -> tuple[Any, Any]:
-    """Give a problem, and one with terms left out and a price for weights."""
+    """Return a problem, and one with terms left out and a price for weights."""
     from qcompile import compile
     from qcompile.reduction.quadratize import QuboOptions
 
@@ -187,7 +187,7 @@ def _of_answers(folder: Path) -> Iterator[Reader]:
 
 
 def _of_other_programs(folder: Path) -> Iterator[Reader]:
-    """Give polynomials as dimod, cimod and people write them."""
+    """Return polynomials as dimod, cimod and people write them."""
     from qcompile.files.interchange import read_pubo
     from qcompile.files.interchange_out import write_pubo
 
@@ -230,7 +230,7 @@ def _xz(text: bytes) -> bytes:
 
 
 def _with_ancillas(qubo: Any) -> bytes:
-    """Give samples of all variables, unpacked, as another program might write them."""
+    """Return samples of all variables, unpacked, as another program might write them."""
     import dimod
 
     rows = qubo.complete([[0, 0, 1, 1], [1, 0, 0, 1]])
@@ -302,7 +302,7 @@ _PART: Mapping[str, Any] = {
 
 
 def mutate(rng: random.Random, reader: Reader) -> bytes:
-    """Give a file that is almost one of the reader's valid files."""
+    """Return a file that is almost one of the reader's valid files."""
     content = rng.choice(reader.seeds)
     change = _CHANGES.get(reader.kind)
     if change is not None and rng.random() < 0.75:
@@ -579,7 +579,7 @@ _CHANGES: dict[str, Callable[[random.Random, bytes], bytes]] = {
 
 
 def bombs() -> dict[str, tuple[str, Callable[[], bytes]]]:
-    """Give small files that ask for much: for each the reader that gets it, and how to make it."""
+    """Return small files that ask for much: for each the reader that gets it, and how to make it."""
     line = b"1" + b" 1:1" * 10
     found: dict[str, tuple[str, Callable[[], bytes]]] = {
         "rows, gzip": ("svmlight gzip", lambda: _gzip((line[:5] + b"\n") * (1 << 25))),
@@ -643,7 +643,7 @@ def _seed_of(name: str) -> bytes:
 
 
 def _wide_xz() -> bytes:
-    """Give a file whose unpacking needs a dictionary of 4 GB, or so it says."""
+    """Return a file whose unpacking needs a dictionary of 4 GB, or so it says."""
     content = bytearray(_xz(b"1 1:1\n"))
     # the size stands in one byte of the block's header, which ends in a check sum
     content[content.index(b"\x21\x01", 12) + 2] = 40

@@ -82,7 +82,7 @@ def table(head: list[str], rows: list[list[str]]) -> None:
 
 
 def largest(bytes_of: Callable[[int], int], memory: float) -> int:
-    """Give the largest size that fits."""
+    """Return the largest size that fits."""
     low, high = 1, 2
     while bytes_of(high) <= memory:
         low, high = high, 2 * high
@@ -101,7 +101,7 @@ def bytes_a_term(rows: list[dict[str, str]]) -> float:
 
 
 def annealer(qubits: int) -> list[str]:
-    """Give the largest complete cubic on the largest Zephyr graph of at most so many qubits."""
+    """Return the largest complete cubic on the largest Zephyr graph of at most so many qubits."""
     size = int((math.sqrt(1 + qubits / 2) - 1) / 4)
     machine: Any = SimpleNamespace(topology="zephyr", sizes=(size, 4))
     there = 16 * size * (2 * size + 1)

@@ -13,7 +13,7 @@ __all__ = ["ready"]
 
 
 def _is_command() -> bool:
-    """Say whether this process is `qcompile` or `python -m qcompile`, and has only begun."""
+    """Whether this process is `qcompile` or `python -m qcompile`, and has only begun."""
     if "numpy" in sys.modules or "multiprocessing" in sys.modules:  # a program, or its worker
         return False
     name = sys.argv[0] if sys.argv else ""

@@ -109,7 +109,7 @@ class PuboSampler(ComposedPolySampler):  # type: ignore[misc]
         discard_unsatisfied: bool = False,
         **parameters: Any,
     ) -> Any:
-        """Give a `dimod.SampleSet` over the polynomial's own variables.
+        """Return a `dimod.SampleSet` over the polynomial's own variables.
 
         `keep_penalty_variables` adds the ancillas as the child gave them (after chains were read:
         repaired); as spins they are +1 where the product of their two bits is 1.
@@ -226,7 +226,7 @@ def _annealed(pubo: Pubo, parameters: Mapping[str, Any]) -> _Answer:
 def _completed(
     qubo: Qubo, state: Mapping[Label, int], labels: list[Label], spins: bool
 ) -> dict[int, int]:
-    """Give a state of the polynomial's variables as one of the QUBO's, ancillas and all."""
+    """Return a state of the polynomial's variables as one of the QUBO's, ancillas and all."""
     missing = [label for label in labels if label not in state]
     if missing:
         raise InputError(f"initial_state without variable {missing[0]!r}; expected all of them")

@@ -112,18 +112,18 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Give w·x: above 0 means the second of `classes_`."""
+        """Return w·x: above 0 means the second of `classes_`."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         return self.classifier_.decision_function(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Give labels."""
+        """Return labels."""
         decisions = self.decision_function(X)
         return np.asarray(self.classes_[(decisions > 0).astype(np.int64)])
 
     def _seed(self) -> int:
-        """Give the seed: random_state may be a number, None (0) or a RandomState."""
+        """Return the seed: random_state may be a number, None (0) or a RandomState."""
         if self.random_state is None or isinstance(self.random_state, int | np.integer):
             return int(self.random_state or 0)
         return int(self.random_state.randint(2**31 - 1))

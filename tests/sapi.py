@@ -86,7 +86,7 @@ class Sapi:
         self.server.server_close()
 
     def environment(self, home: str) -> dict[str, str]:
-        """Give the variables that lead Ocean here and nowhere else."""
+        """Return the variables that lead Ocean here and nowhere else."""
         return {
             "DWAVE_API_ENDPOINT": f"{self.url}/sapi/v2/",
             "DWAVE_METADATA_API_ENDPOINT": f"{self.url}/metadata/v1/",

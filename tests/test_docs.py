@@ -67,7 +67,7 @@ BLOCKS = [block for page, text in PAGES.items() for block in blocks_of(text, pag
 
 
 def commands_of(block: Block) -> list[tuple[str, str]]:
-    """Give the commands of a block with the output that is shown."""
+    """Return the commands of a block with the output that is shown."""
     found: list[tuple[str, str]] = []
     for line in block.text.splitlines():
         if block.language == "sh" and line.strip() and not line.startswith("#"):
@@ -153,7 +153,7 @@ def test_every_block_says_what_it_is() -> None:
 
 
 def slug(heading: str) -> str:
-    """Give the anchor that GitHub makes of a heading."""
+    """Return the anchor that GitHub makes of a heading."""
     plain = re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
     return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
 

@@ -33,7 +33,7 @@ def names_in(lines: str) -> set[str]:
 
 
 def imported(file: Path) -> Iterator[str]:
-    """Give what a file imports from others, also inside of functions."""
+    """Return what a file imports from others, also inside of functions."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]

@@ -53,7 +53,7 @@ SIZE = 352.0  # of a chip, whose rim is 4
 
 
 def section(text: str, name: str) -> ET.Element:
-    """Give a section of the page as a tree."""
+    """Return a section of the page as a tree."""
     found = re.search(rf'<section class="[^"]*" id="{name}">.*?</section>', text, re.DOTALL)
     assert found is not None, name
     return ET.fromstring(found[0])
@@ -64,12 +64,12 @@ def words(element: ET.Element) -> str:
 
 
 def table(element: ET.Element) -> dict[str, list[str]]:
-    """Give the rows of all tables by their first cell."""
+    """Return the rows of all tables by their first cell."""
     return {words(row[0]): [words(cell) for cell in row[1:]] for row in element.iter("tr")}
 
 
 def numbers_of(element: ET.Element, name: str) -> dict[str, list[str]]:
-    """Give the table behind the picture of that name."""
+    """Return the table behind the picture of that name."""
     figure = next(e for e in element.iter("div") if e.find("h3") is not None
                   and e.findtext("h3") == name)  # fmt: skip
     inside = figure.find("details")
@@ -99,7 +99,7 @@ class Chart:
         ]
 
     def points(self, kind: str) -> list[list[tuple[float, float]]]:
-        """Give the corners of each line of a class."""
+        """Return the corners of each line of a class."""
         lines = [e.get("d") or "" for e in self.svg.iter("path") if e.get("class") == kind]
         return [
             [(float(x), float(y)) for x, y in re.findall(r"(-?[\d.]+) (-?[\d.]+)", line)]
@@ -110,7 +110,7 @@ class Chart:
         return [e.text or "" for e in self.svg.iter("text") if e.get("text-anchor") == anchor]
 
     def across(self, value: float, *, log: bool = False) -> float:
-        """Give the place of a value by the ticks of the horizontal axis."""
+        """Return the place of a value by the ticks of the horizontal axis."""
         ticks = [line[0][0] for line in self.points("axis") if line[0][0] == line[1][0]]
         values = [float(text.replace(",", "")) for text in self.texts("middle")[: len(ticks)]]
         return _between(value, values, ticks, log=log)

@@ -49,7 +49,7 @@ CRASHED = 70
 
 
 def writers() -> dict[str, Write]:
-    """Give a way to write each kind of file, by the name of the file."""
+    """Return a way to write each kind of file, by the name of the file."""
     made = compile("synthetic:examples=30,features=3", bits=2)
     pubo, qubo, loss = made.pubo, made.qubo, made.loss
     embedded = embed(qubo, Machine("tiny", "chimera", (4,)), seed=0)
@@ -184,7 +184,7 @@ BEFORE = ("first byte", "half", "last byte", "fsync", "chmod", "replace")
 
 
 def check_folder(folder: Path, name: str, expected: bytes, others: set[str]) -> None:
-    """Insist on the whole file; what else is new is hidden and cannot be taken for one."""
+    """Raise unless the whole file; what else is new is hidden and cannot be taken for one."""
     assert (folder / name).read_bytes() == expected
     strays = {path.name for path in folder.iterdir()} - others - {name}
     assert all(stray.startswith(f".{name}.") and stray.endswith(".part") for stray in strays)

@@ -56,7 +56,7 @@ class Bench:
         self, data: Dataset, name: str, method: Method, setting: Setting, noise: int, fold: int,
         effort: Effort,
     ) -> tuple[float, float]:  # fmt: skip
-        """Give the validation and the test error of one fit, in percent."""
+        """Return the validation and the test error of one fit, in percent."""
         what = [name, method.name, setting, noise, fold, effort.reads, effort.sweeps, effort.rows]
         key = json.dumps([*what, self._seed])
         if key not in self._known:
@@ -94,7 +94,7 @@ def _ranked(
 def _one(
     bench: Bench, data: Dataset, name: str, method: Method, noises: tuple[int, ...], folds: int
 ) -> list[dict[str, Any]]:
-    """Give a row for each noise: errors over the folds, and the setting that was chosen."""
+    """Return a row for each noise: errors over the folds, and the setting that was chosen."""
     began = bench.seconds
     settings: list[Setting] = []
     for noise in (noises[0], noises[-1]):

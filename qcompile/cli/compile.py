@@ -191,7 +191,7 @@ def _run_estimate(options: argparse.Namespace) -> None:
 def _on_machine(
     options: argparse.Namespace, order: int, bits: int, ancillas: int
 ) -> dict[str, Any]:
-    """Give the physical side of an estimate where a machine is named."""
+    """Return the physical side of an estimate where a machine is named."""
     if not names_machine(options):
         return {}
     return physical_estimate(machine_of(options), order, bits, ancillas)

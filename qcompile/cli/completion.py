@@ -73,7 +73,7 @@ def _run(options: argparse.Namespace, parser: Parser) -> None:
 
 
 def script_for(shell: str, parser: Parser) -> str:
-    """Give the script of a shell for the commands of a parser."""
+    """Return the script of a shell for the commands of a parser."""
     return "\n".join(SHELLS[shell](_described(parser))) + "\n"
 
 

@@ -76,7 +76,7 @@ _SVMLIGHT = re.compile(rb"[-+0-9.eE]+([ \t]+[0-9]+:[-+0-9.eE]+)+[ \t]*(#.*)?")
 
 
 def next_command(error: QcompileError, options: argparse.Namespace, command: str) -> str:
-    """Give what to add to an error's line, or nothing where it is not about a file of ours."""
+    """Return what to add to an error's line, or nothing where it is not about a file of ours."""
     if command == "report" and str(error).startswith("job "):
         return f"; there is no such file or folder either; make one: {_make('qubo', 'qubo.json')}"
     for name, expected in _EXPECTED.items():
@@ -101,14 +101,14 @@ def _advice(path: str, expected: tuple[str, ...]) -> str:
 
 
 def _make(kind: str, path: str) -> str:
-    """Give the command that makes such a file, under that name if it may have it."""
+    """Return the command that makes such a file, under that name if it may have it."""
     if kind in ("qubo", "pubo") and not path.endswith(_READ):
         path = f"{kind}.json"
     return _MADE_BY[kind].format(shlex.quote(path))
 
 
 def _take(kind: str, path: str, expected: tuple[str, ...]) -> str:
-    """Give the command that takes such a file: on the way to what was expected, if there is one."""
+    """Return the command that takes such a file: on the way to what was expected, if there is one."""
     if kind == "pubo" and expected == ("qubo",):
         kind = "ising"  # both become a QUBO by the same command
     return _TAKEN_BY[kind].format(shlex.quote(path))

@@ -267,7 +267,7 @@ class _Cashier:
 
 
 def _in_words(cost: Any) -> dict[str, Any]:
-    """Give a cost for people."""
+    """Return a cost for people."""
     shown = {"solver": f"{cost['solver']} ({cost['solver_type']})", "variables": cost["variables"]}
     if cost["qubits"] is not None:
         shown["qubits"] = f"{cost['qubits']}, longest chain {cost['longest_chain']}"

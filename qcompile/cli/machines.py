@@ -208,7 +208,7 @@ def _run_embed(options: argparse.Namespace) -> int:
 
 
 def _in_words(figures: dict[str, Any], table: list[dict[str, Any]]) -> dict[str, Any]:
-    """Give the figures of an embedding, and of a sweep of chain strengths, for people."""
+    """Return the figures of an embedding, and of a sweep of chain strengths, for people."""
     figures["chain_lengths"] = ", ".join(f"{n}: {c}" for n, c in figures["chain_lengths"].items())
     for row in table:
         name = f"sweep at strength {row['chain_strength']:.4g}"

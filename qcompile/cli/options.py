@@ -104,14 +104,14 @@ def _dask_address(text: str) -> str:
 
 
 def client_of(options: argparse.Namespace) -> AbstractContextManager[Any]:
-    """Give the client that --dask asks for, or None."""
+    """Return the client that --dask asks for, or None."""
     if options.dask is None:
         return nullcontext()
     return cluster(options.dask)
 
 
 def grouped(kind: type, options: argparse.Namespace) -> Any:
-    """Give the options that a dataclass names as one object of it."""
+    """Return the options that a dataclass names as one object of it."""
     return kind(**{f.name: getattr(options, f.name) for f in fields(kind)})
 
 
@@ -144,12 +144,12 @@ def add_machine_options(command: argparse.ArgumentParser, *, default: str | None
 
 
 def names_machine(options: argparse.Namespace) -> bool:
-    """Say whether the options name a machine or damage one."""
+    """Whether the options name a machine or damage one."""
     return any((options.machine, options.yield_, options.dead_qubits, options.dead_couplers))
 
 
 def machine_of(options: argparse.Namespace, known: Machine | None = None) -> Machine:
-    """Give the machine that the options describe: `known`, or the default, where none is named."""
+    """Return the machine that the options describe: `known`, or the default, where none is named."""
     machine = known if known is not None and options.machine is None else None
     machine = machine or load_machine(options.machine)
     if options.dead_qubits or options.dead_couplers:
@@ -220,7 +220,7 @@ def add_report_option(group: Any) -> None:
 
 
 def page_of(options: argparse.Namespace) -> list[str]:
-    """Give the page that --report asks for, as a list of at most one."""
+    """Return the page that --report asks for, as a list of at most one."""
     if options.report is None:
         return []
     check_report_ending(options.report)

@@ -82,7 +82,7 @@ def _say(text: str, stream: Any = None) -> None:
 
 
 def key_of(name: str) -> str:
-    """Give the key of a name in JSON: lower-case words joined by underscores.
+    """Return the key of a name in JSON: lower-case words joined by underscores.
 
     >>> key_of("algebra, term by term")
     'algebra_term_by_term'
@@ -91,7 +91,7 @@ def key_of(name: str) -> str:
 
 
 def _words(name: str) -> str:
-    """Give a name as people see it; a_0 stays the coefficient that it is."""
+    """Return a name as people see it; a_0 stays the coefficient that it is."""
     return name if re.fullmatch(r"[a-z]_\d+", name) else name.replace("_", " ")
 
 
@@ -101,7 +101,7 @@ def _json(value: object) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Give values for programs: keys of one kind, numbers in full, nothing that JSON lacks."""
+    """Return values for programs: keys of one kind, numbers in full, nothing that JSON lacks."""
     if isinstance(value, Mapping):
         plain = {}
         for name, item in value.items():
@@ -124,7 +124,7 @@ def _csv_cell(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    """Give a value for people: six digits are enough for them."""
+    """Return a value for people: six digits are enough for them."""
     match value:
         case Worded():
             return value.text

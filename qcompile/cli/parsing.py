@@ -65,7 +65,7 @@ class Parser(argparse.ArgumentParser):
             (file or sys.stderr).write(message)
 
     def commands(self) -> dict[str, Parser]:
-        """Give the parsers of the commands by their names, in order."""
+        """Return the parsers of the commands by their names, in order."""
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):
                 return dict(action.choices)

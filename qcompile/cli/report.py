@@ -59,7 +59,7 @@ def add_command_report(
 
 
 def check_report_ending(path: str) -> None:
-    """Insist on a name that a browser opens."""
+    """Raise unless a name that a browser opens."""
     if path != "-" and not path.lower().endswith(_ENDINGS):
         raise InputError(f"{path}: expected a page ending in .html")
 

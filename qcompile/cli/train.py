@@ -130,7 +130,7 @@ def _run_train(options: argparse.Namespace) -> None:
 
 
 def _in_words(found: Trained, table: list[dict[str, Any]]) -> dict[str, Any]:
-    """Give the stages, the risks and the errors of a training for people."""
+    """Return the stages, the risks and the errors of a training for people."""
     shown: dict[str, Any] = {}
     for row in table:
         setting = ", ".join(f"{k} {v}" for k, v in row.items() if "error" not in k)

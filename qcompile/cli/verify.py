@@ -90,7 +90,7 @@ def _run_verify(options: argparse.Namespace) -> int:
 
 
 def _only_rows_differ(checks: Sequence[Check], data: Dataset, qubo: Qubo) -> bool:
-    """Say whether nothing is wrong but that the data are others than those on record."""
+    """Whether nothing is wrong but that the data are others than those on record."""
     if [check.name for check in checks if not check.holds] != ["data"]:
         return False
     known, given = qubo.source, data.source

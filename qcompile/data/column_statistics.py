@@ -72,7 +72,7 @@ class ColumnStatistics:
         )
 
     def flipped(self) -> ColumnStatistics:
-        """Give the same with every label turned round."""
+        """Return the same with every label turned round."""
         return replace(self, label=-self.label, together=-self.together)
 
     def _padded(self, width: int) -> ColumnStatistics:
@@ -118,7 +118,7 @@ class ColumnStatistics:
         return np.asarray(np.sqrt(self.squares / max(1, self.count)))
 
     def _most_correlated(self, number: int) -> NDArray[np.int64]:
-        """Give the columns with the largest correlation with the label, ascending."""
+        """Return the columns with the largest correlation with the label, ascending."""
         if not 1 <= number <= self.features:
             raise InputError(
                 f"{number} features chosen of {self.features}; expected 1 to {self.features}"

@@ -40,7 +40,7 @@ def check_sizes(values: Floats, name: str) -> None:
 
 
 def canonical(x: Any) -> Matrix:
-    """Give sparse rows with ascending columns, none of them repeated, no stored zeros."""
+    """Return sparse rows with ascending columns, none of them repeated, no stored zeros."""
     import scipy.sparse as sp
 
     rows = sp.csr_array(x, dtype=np.float64)

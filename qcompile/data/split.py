@@ -70,7 +70,7 @@ def set_aside(
     seed: int = 0,
     preparation: Mapping[str, Any] | None = None,
 ) -> Parts:
-    """Give the rows for training, validation and test.
+    """Return the rows for training, validation and test.
 
     With a `preparation` the rows for training are prepared, and the others like them.
     """

@@ -70,7 +70,7 @@ class Piece:
         return len(self.labels)
 
     def take(self, rows: int) -> Piece:
-        """Give the first rows only."""
+        """Return the first rows only."""
         if rows >= len(self):
             return self
         entries = self.starts[rows]
@@ -312,12 +312,12 @@ Reader: TypeAlias = SvmlightReader | _SeveralFiles
 
 
 def digest_of_digests(digests: Iterable[str]) -> str:
-    """Give one digest for several files, their order included."""
+    """Return one digest for several files, their order included."""
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
 def file_names(source: str | Path) -> list[str]:
-    """Give the files that a pattern such as ``part-*.svm.gz`` names, or the one file itself."""
+    """Return the files that a pattern such as ``part-*.svm.gz`` names, or the one file itself."""
     name = str(source)
     if not set("*?[") & set(name) or os.path.lexists(name):
         return [name]
@@ -332,7 +332,7 @@ def file_names(source: str | Path) -> list[str]:
 
 
 def open_files(source: str | Path, *, progress: Progress | None = None) -> Reader:
-    """Give a reader for a file, or for all files that a pattern names."""
+    """Return a reader for a file, or for all files that a pattern names."""
     names = file_names(source)
     if len(names) == 1:
         return SvmlightReader(names[0], progress=progress)
@@ -354,7 +354,7 @@ def _position(raw: Any) -> int:
 
 
 def _token(text: bytes, at: int, *, longest: int = 64) -> bytes:
-    """Give the bytes up to the next blank, at most `longest` of them."""
+    """Return the bytes up to the next blank, at most `longest` of them."""
     found = _TOKEN.match(text, at, at + longest)
     return b"" if found is None else found.group()
 
@@ -378,7 +378,7 @@ def _stdin() -> Any:
 
 
 def lines_of(x: Matrix, labels: NDArray[np.float64]) -> Iterator[str]:
-    """Give the svmlight lines of a matrix, 1-based, numbers in their shortest exact form.
+    """Return the svmlight lines of a matrix, 1-based, numbers in their shortest exact form.
 
     The first line names every column if the last one is all zeros, so that reading the text back
     gives the same number of features.

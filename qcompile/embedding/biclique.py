@@ -85,7 +85,7 @@ def lines_of(machine: Machine) -> Lines:
 
 
 def _places(machine: Machine) -> NDArray[np.int64]:
-    """Give orientation, line and position of each working qubit, from Ocean's coordinates."""
+    """Return orientation, line and position of each working qubit, from Ocean's coordinates."""
     import dwave.graphs as dg
 
     nodes, whole = machine.nodes.tolist(), machine.whole_graph.graph
@@ -168,7 +168,7 @@ def layouts(lines: Lines, roles: Roles, qubits: int) -> Iterator[Iterator[NDArra
 
 
 def _placements(lines: Lines, width: int, upright: int, level: int) -> Iterator[list[_Strip]]:
-    """Give places for the strips: around the middle, shifted line by line through the pattern."""
+    """Return places for the strips: around the middle, shifted line by line through the pattern."""
     damaged = any(np.bincount(short)[1:-1].any() for short in lines.whole)
     tolerances = (0, lines.period, lines.count) if damaged else (lines.count,)
     for shift in range(lines.period):

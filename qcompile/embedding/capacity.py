@@ -37,7 +37,7 @@ _MOST_STRIPS = 4
 
 
 def likely_qubits(machine: Machine, bits: int, ancillas: int) -> int:
-    """Give the number of qubits that an embedding of a cubic is expected to take.
+    """Return the number of qubits that an embedding of a cubic is expected to take.
 
     >>> from qcompile import load_machine
     >>> likely_qubits(load_machine("advantage"), 24, 132)  # 696 when it was embedded
@@ -55,7 +55,7 @@ def likely_qubits(machine: Machine, bits: int, ancillas: int) -> int:
 
 
 def largest_bits(machine: Machine) -> int:
-    """Give the number of bits of the largest complete cubic that is likely to fit.
+    """Return the number of bits of the largest complete cubic that is likely to fit.
 
     >>> from qcompile import load_machine
     >>> largest_bits(load_machine("advantage"))
@@ -68,7 +68,7 @@ def largest_bits(machine: Machine) -> int:
 
 
 def physical_estimate(machine: Machine, order: int, bits: int, ancillas: int) -> dict[str, Any]:
-    """Give what a problem is expected to take of a machine; plain values.
+    """Return what a problem is expected to take of a machine; plain values.
 
     Beyond cubics ancillas meet each other, which the formula knows nothing of: no figure then.
     """
@@ -84,7 +84,7 @@ def physical_estimate(machine: Machine, order: int, bits: int, ancillas: int) ->
 
 
 def largest_problems(machine: Machine) -> list[dict[str, Any]]:
-    """Give for each number of bits the largest number of features of a cubic that is to fit.
+    """Return for each number of bits the largest number of features of a cubic that is to fit.
 
     >>> from qcompile import load_machine
     >>> [row["features"] for row in largest_problems(load_machine("advantage"))][:4]
@@ -118,7 +118,7 @@ def _fits(machine: Machine, bits: int) -> bool:
 
 
 def _strips(machine: Machine, bits: int, ancillas: int) -> int | None:
-    """Give how many strips it takes to hold the ancillas, or None."""
+    """Return how many strips it takes to hold the ancillas, or None."""
     crossed, lines = _lines(machine)
     room = lines - _RIM[machine.topology] * crossed
     for total in range(2, 2 * _MOST_STRIPS + 1):
@@ -131,7 +131,7 @@ def _strips(machine: Machine, bits: int, ancillas: int) -> int | None:
 
 
 def _lines(machine: Machine) -> tuple[int, int]:
-    """Give how many lines a qubit crosses and how many lines there are each way."""
+    """Return how many lines a qubit crosses and how many lines there are each way."""
     if machine.topology == "chimera":
         rows, columns, tile = machine.sizes
         return tile, min(rows, columns) * tile

@@ -96,7 +96,7 @@ def lay_chain(board: Board, owner: NDArray[np.int32]) -> None:
 
 @jit
 def add_qubit(board: Board, q: int, v: int) -> None:
-    """Give a free qubit to a variable."""
+    """Return a free qubit to a variable."""
     board.owner[q] = v
     first = board.head[v]
     board.following[q] = first
@@ -134,7 +134,7 @@ def drop_qubit(board: Board, q: int) -> None:
 
 @jit
 def _fresh(board: Board) -> int:
-    """Give a mark that no qubit carries yet."""
+    """Return a mark that no qubit carries yet."""
     board.mark[-1] += 1
     return int(board.mark[-1])
 
@@ -293,7 +293,7 @@ def grow_chain(board: Board, v: int) -> bool:
 
 @jit
 def lacking_links(board: Board, v: int) -> bool:
-    """Say whether a chain misses a link that it needs, to a chain that exists."""
+    """Whether a chain misses a link that it needs, to a chain that exists."""
     for t in range(board.problem_starts[v], board.problem_starts[v + 1]):
         u = board.problem_neighbours[t]
         if board.size[u] > 0 and board.links[v, u] == 0:
@@ -407,7 +407,7 @@ def _flood(
 
 @jit
 def _best_root(board: Board, v: int) -> int:
-    """Give the free qubit from which all placed neighbours are nearest in sum, or -1."""
+    """Return the free qubit from which all placed neighbours are nearest in sum, or -1."""
     qubits = len(board.owner)
     total = np.zeros(qubits, dtype=np.int64)
     seen = np.zeros(qubits, dtype=np.int32)

@@ -25,7 +25,7 @@ _STRONGEST = 1e100
 
 
 def strength_of(qubo: Qubo, wanted: float | str = "torque") -> float:
-    """Give a chain strength in units of the problem's spin couplings.
+    """Return a chain strength in units of the problem's spin couplings.
 
     "torque" is Ocean's uniform torque compensation, 1.414 · rms(J) · sqrt(mean degree); "scaled"
     is the largest field or coupling. Both are taken of the problem in spins, as the machine sees
@@ -51,7 +51,7 @@ def strength_of(qubo: Qubo, wanted: float | str = "torque") -> float:
 
 
 def with_strength(embedded: Embedded, strength: float) -> Embedded:
-    """Give the same problem with another chain strength."""
+    """Return the same problem with another chain strength."""
     links = int(embedded.in_chain.sum())
     couplings = np.where(embedded.in_chain, -strength, embedded.couplings)
     return replace(

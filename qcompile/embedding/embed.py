@@ -80,7 +80,7 @@ def embed(
 
 
 def _on(embedding: Embedding, machine: Machine) -> Embedding:
-    """Give an embedding that was checked against a machine as one on that machine."""
+    """Return an embedding that was checked against a machine as one on that machine."""
     return replace(embedding, machine=machine)
 
 

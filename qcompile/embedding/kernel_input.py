@@ -30,7 +30,7 @@ class KernelInput:
         self.variables, self.qubits = qubo.variables, len(machine.nodes)
 
     def cost(self, owner: Owner, prefer: str) -> tuple[int, int]:
-        """Give what is to be small, the most important first."""
+        """Return what is to be small, the most important first."""
         lengths = np.bincount(owner[owner >= 0], minlength=self.variables)
         total, longest = int(lengths.sum()), int(lengths.max(initial=0))
         return (longest, total) if prefer == "chain" else (total, longest)
@@ -74,7 +74,7 @@ def chains_of(owner: Owner, ground: KernelInput) -> tuple[tuple[int, ...], ...]:
 
 
 def _rows(size: int, first: NDArray[Any], second: NDArray[Any]) -> Rows:
-    """Give an undirected graph as compressed rows."""
+    """Return an undirected graph as compressed rows."""
     one, two = np.concatenate([first, second]), np.concatenate([second, first])
     order = np.lexsort((two, one))
     starts = np.searchsorted(one[order], np.arange(size + 1))

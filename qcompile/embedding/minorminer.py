@@ -52,7 +52,7 @@ class Minorminer:
         return not self._thread.is_alive()
 
     def owner(self, ground: KernelInput) -> Owner | None:
-        """Give what was found, trimmed."""
+        """Return what was found, trimmed."""
         if self._process.returncode:
             last = self._complaint.decode(errors="replace").strip().rpartition("\n")[2]
             _log.warning("minorminer failed: %s", last or f"exit {self._process.returncode}")

@@ -14,7 +14,7 @@ __all__ = ["run"]
 
 
 def run(task: dict[str, Any]) -> list[list[int]]:
-    """Give a chain for each variable, or an empty list where none were found."""
+    """Return a chain for each variable, or an empty list where none were found."""
     import minorminer
     import networkx as nx
 

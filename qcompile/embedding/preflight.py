@@ -41,7 +41,7 @@ class Preflight:
     message: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain values."""
+        """Return plain values."""
         return {
             "variables": self.variables,
             "couplings": self.couplings,
@@ -85,7 +85,7 @@ def preflight(qubo: Qubo, machine: Machine, *, clique: bool = False) -> Prefligh
 
 
 def _is_full_cubic(qubo: Qubo) -> bool:
-    """Say whether the formula for cubics applies: no nested ancillas, most couplings there."""
+    """Whether the formula for cubics applies: no nested ancillas, most couplings there."""
     bits, ancillas = qubo.logical, len(qubo.ancillas)
     if not ancillas or qubo.ancillas.factors.max() >= bits or (qubo.first >= bits).any():
         return False
@@ -103,7 +103,7 @@ def _fits_as_clique(qubo: Qubo, machine: Machine) -> bool:
 
 
 def least_qubits(qubo: Qubo, machine: Machine) -> int:
-    """Give a number of qubits that every embedding needs."""
+    """Return a number of qubits that every embedding needs."""
     most = _most_couplers(machine)
     degrees = _degrees(qubo)
     if most <= 2:  # paths and rings: a chain can have two neighbours only

@@ -13,7 +13,7 @@ __all__ = ["quality"]
 
 
 def quality(embedded: Embedded) -> dict[str, Any]:
-    """Give the figures of an embedded problem as plain values.
+    """Return the figures of an embedded problem as plain values.
 
     >>> from qcompile import Pubo, embed, load_machine, quadratize
     >>> qubo = quadratize(Pubo.from_dict({(0, 1): 1.0}))

@@ -32,7 +32,7 @@ class Scaling:
     dynamic_range: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain values."""
+        """Return plain values."""
         precision = self.precision
         return {
             "scale_factor": self.factor,
@@ -93,7 +93,7 @@ def _totals(embedded: Embedded, sign: int = 0) -> Floats:
 
 
 def _overshoot(values: Floats, allowed: tuple[float, float]) -> float:
-    """Give by what the values would have to be divided to just fit."""
+    """Return by what the values would have to be divided to just fit."""
     low, high = float(values.min(initial=0.0)), float(values.max(initial=0.0))
     return max(low / allowed[0], high / allowed[1], 0.0)
 

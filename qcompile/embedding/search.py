@@ -81,7 +81,7 @@ class Search:
             yield "minorminer", self._from_minorminer()
 
     def _promising(self, owners: Sequence[Owner]) -> bool:
-        """Say whether any of them is near enough to the best to be worth improving."""
+        """Whether any of them is near enough to the best to be worth improving."""
         if self._cost is None:
             return False
         prefer = self.options.prefer

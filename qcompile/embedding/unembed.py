@@ -65,7 +65,7 @@ def unembed(embedded: Embedded, samples: Any, *, repair: str = "majority") -> Sa
 
 
 def chains_id(embedding: Embedding) -> str:
-    """Give a digest of the chains: samples tell by it through which ones they went."""
+    """Return a digest of the chains: samples tell by it through which ones they went."""
     content = f"{embedding.machine.name} {embedding.chains}"
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
@@ -73,7 +73,7 @@ def chains_id(embedding: Embedding) -> str:
 def _read(
     embedded: Embedded, samples: Any
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64], dict[str, Any]]:
-    """Give which qubits are up, in the order of the embedded problem."""
+    """Return which qubits are up, in the order of the embedded problem."""
     if hasattr(samples, "record") and hasattr(samples, "variables"):
         given = list(samples.variables)
         place = {label: i for i, label in enumerate(given)}
@@ -103,7 +103,7 @@ def _as_rows(samples: ArrayLike, qubits: int) -> NDArray[Any]:
 
 
 def _share_of_ones(embedded: Embedded, ups: NDArray[np.bool_]) -> Floats:
-    """Give for each sample and variable the share of its chain that is up."""
+    """Return for each sample and variable the share of its chain that is up."""
     variables = embedded.qubo.variables
     order = np.argsort(embedded.variable, kind="stable")
     starts = np.searchsorted(embedded.variable[order], np.arange(variables))

@@ -123,7 +123,7 @@ def _machine_from_dict(values: Mapping[str, Any]) -> Machine:
 
 
 def check_target_ending(path: str | Path) -> str:
-    """Give the ending of a file for the target problem, or refuse."""
+    """Return the ending of a file for the target problem, or refuse."""
     ending = Path(path).suffix.lower()
     if ending not in TARGET_ENDINGS:
         raise InputError(f"{path}: expected a file that ends in {' or '.join(TARGET_ENDINGS)}")

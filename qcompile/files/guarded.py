@@ -65,7 +65,7 @@ _LENGTH_BYTES = {(1, 0): 2, (2, 0): 4}
 
 
 def json_items(array: NDArray[Any]) -> Iterable[bytes]:
-    """Give the items of a JSON list in pieces, without an object for each number."""
+    """Return the items of a JSON list in pieces, without an object for each number."""
     for start in range(0, len(array), _CHUNK):
         piece = np.ascontiguousarray(array[start : start + _CHUNK])
         text = orjson.dumps(piece, option=orjson.OPT_SERIALIZE_NUMPY)
@@ -191,7 +191,7 @@ def explained(path: str | Path) -> Iterator[None]:
 
 
 def _one_line(error: Exception) -> str:
-    """Give the reason in one line of bounded length, whatever of the file is quoted in it."""
+    """Return the reason in one line of bounded length, whatever of the file is quoted in it."""
     lines = str(error).splitlines()
     reason = lines[0].strip() if lines else type(error).__name__
     if reason.startswith("str is not valid UTF-8"):  # orjson speaks of surrogates
@@ -234,7 +234,7 @@ def is_zip(path: str | Path) -> bool:
 
 
 def beginning(path: str | Path, count: int) -> bytes:
-    """Give the first bytes of a file, which is opened again to read it: no pipe can be."""
+    """Return the first bytes of a file, which is opened again to read it: no pipe can be."""
     if Path(path).is_fifo():
         raise FormatError("is a pipe; expected a file, which is read more than once")
     with Path(path).open("rb") as stream:
@@ -300,7 +300,7 @@ def _read_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[An
 
 
 def _array_header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Give the shape and the type of plain numbers; the rest of the member is theirs."""
+    """Return the shape and the type of plain numbers; the rest of the member is theirs."""
     version = np.lib.format.read_magic(member)
     if version not in _LENGTH_BYTES:
         raise FormatError(f"array {name} has an unknown version {version}")

@@ -114,7 +114,7 @@ def _read_file(path: str | Path, vartype: str | None) -> Pubo:
 
 
 def _of_bits(pubo: Pubo, vartype: str | None) -> Pubo:
-    """Insist that nobody takes the bits of our own polynomials for spins."""
+    """Raise unless nobody takes the bits of our own polynomials for spins."""
     if vartype == "SPIN":
         raise InputError("a polynomial of qcompile has bits; expected BINARY")
     return pubo
@@ -153,7 +153,7 @@ def _from_content(content: Any, vartype: str | None) -> Pubo:
 
 
 def _plain_terms(content: Any) -> Terms:
-    """Give the terms of [[members, coefficient], ...] or {"members": coefficient, ...}."""
+    """Return the terms of [[members, coefficient], ...] or {"members": coefficient, ...}."""
     if isinstance(content, Mapping):
         for key, value in content.items():
             yield from_key(key), value
@@ -244,7 +244,7 @@ def _check_positions(row: Any, number: int) -> None:
 
 
 def _members(key: Any) -> list[Label]:
-    """Give the members of a key of a dictionary."""
+    """Return the members of a key of a dictionary."""
     if not isinstance(key, tuple | list | frozenset):
         raise InputError(
             f"term {shown(key)}; expected a tuple of variables, as in {{(0, 1, 2): -1.5}}"
@@ -276,7 +276,7 @@ def _recorded(
 def numbered(
     terms: Terms, labels: Collection[Label] | None, vartype: str, *, in_order: bool = True
 ) -> tuple[Pubo, list[Label]]:
-    """Give the polynomial over the bits 0, 1, 2, ... and the label of each.
+    """Return the polynomial over the bits 0, 1, 2, ... and the label of each.
 
     Labels 0, 1, ..., n-1 stay what they are. Others are numbered in the order of `labels` if that
     means something, else sorted: the same polynomial gets the same numbers however it is written.

@@ -35,7 +35,7 @@ def to_terms(pubo: Pubo, *, vartype: str | None = None) -> dict[tuple[Label, ...
 
 
 def to_dimod(pubo: Pubo, *, vartype: str | None = None) -> Any:
-    """Give a `dimod.BinaryPolynomial` over the labels; variables without a term stay."""
+    """Return a `dimod.BinaryPolynomial` over the labels; variables without a term stay."""
     import dimod
 
     wanted = _wanted(pubo, vartype)
@@ -44,7 +44,7 @@ def to_dimod(pubo: Pubo, *, vartype: str | None = None) -> Any:
 
 
 def to_bqm(pubo: Pubo, *, vartype: str | None = None) -> Any:
-    """Give a `dimod.BinaryQuadraticModel` over the labels of a polynomial of degree 2 at most."""
+    """Return a `dimod.BinaryQuadraticModel` over the labels of a polynomial of degree 2 at most."""
     import dimod
 
     if pubo.degree > 2:
@@ -64,14 +64,14 @@ def to_bqm(pubo: Pubo, *, vartype: str | None = None) -> Any:
 
 
 def _wanted(pubo: Pubo, vartype: str | None) -> str:
-    """Give the kind of variables that is asked for, or that the polynomial came with."""
+    """Return the kind of variables that is asked for, or that the polynomial came with."""
     if vartype not in (None, *VARTYPES):
         raise InputError(f"vartype {shown(vartype)}; expected BINARY or SPIN")
     return vartype or vartype_of(pubo)
 
 
 def to_cimod(pubo: Pubo, *, vartype: str | None = None) -> dict[str, Any]:
-    """Give what `cimod.BinaryPolynomialModel.from_serializable` reads: OpenJij's plain values."""
+    """Return what `cimod.BinaryPolynomialModel.from_serializable` reads: OpenJij's plain values."""
     wanted = _wanted(pubo, vartype)
     labels = labels_of(pubo)
     kind = _cimod_index(labels)

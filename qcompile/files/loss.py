@@ -43,7 +43,7 @@ def load_loss(path: str | Path) -> Loss:
 
 
 def loss_to_dict(loss: Loss) -> dict[str, Any]:
-    """Give plain values for a file."""
+    """Return plain values for a file."""
     return {
         "order": loss.order,
         "coefficients": list(loss.coefficients),

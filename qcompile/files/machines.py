@@ -33,7 +33,7 @@ _PLAIN = frozenset({"title", "topology", "shape", "default"})
 
 
 def catalogue() -> dict[str, Machine]:
-    """Give the machines of hardware/, by name.
+    """Return the machines of hardware/, by name.
 
     >>> sorted(catalogue())[:3]
     ['2000q', 'advantage', 'advantage2']
@@ -44,7 +44,7 @@ def catalogue() -> dict[str, Machine]:
 
 
 def load_machine(name: str | Path | None = None) -> Machine:
-    """Give a machine by its name in the catalogue or by the path of a TOML file.
+    """Return a machine by its name in the catalogue or by the path of a TOML file.
 
     None gives the default. Leap's live solvers come through `machine_from_sampler`.
     """
@@ -67,7 +67,7 @@ def load_machine(name: str | Path | None = None) -> Machine:
 
 
 def machine_from_sampler(sampler: Any) -> Machine:
-    """Give the machine behind a structured sampler: DWaveSampler or MockDWaveSampler."""
+    """Return the machine behind a structured sampler: DWaveSampler or MockDWaveSampler."""
     properties = getattr(sampler, "properties", {})
     if "topology" not in properties or not hasattr(sampler, "nodelist"):
         raise InputError(f"{type(sampler).__name__} has no working graph: it is not a machine")
@@ -123,7 +123,7 @@ def _read(path: Traversable, name: str) -> Machine:
 
 
 def _shortened(error: Exception) -> str:
-    """Give the reason in one line, however much of the file it quotes."""
+    """Return the reason in one line, however much of the file it quotes."""
     reason = " ".join(str(error).split()) or type(error).__name__
     return reason if len(reason) <= 300 else reason[:300] + "..."
 

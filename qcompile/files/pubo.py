@@ -49,7 +49,7 @@ _MOST_VARIABLES = 2**31 - 1
 
 
 def encoding_to_dict(encoding: Encoding) -> dict[str, Any]:
-    """Give plain values for a file."""
+    """Return plain values for a file."""
     bounds = None if encoding.bounds is None else [list(pair) for pair in encoding.bounds]
     return {
         "features": encoding.features,
@@ -156,7 +156,7 @@ def _pubo_from(header: Mapping[str, Any], terms: list[tuple[Any, Any]]) -> Pubo:
 
 
 def _check_terms(rows: NDArray[np.int64], variables: int) -> None:
-    """Insist on ascending members and ascending, distinct rows: the canonical order."""
+    """Raise unless ascending members and ascending, distinct rows: the canonical order."""
     if not len(rows):
         return
     if rows.min() < 0 or rows.max() >= variables:
@@ -170,7 +170,7 @@ def _check_terms(rows: NDArray[np.int64], variables: int) -> None:
 
 
 def check_widths(encoding: Encoding | None, preparation: Preparation | None) -> None:
-    """Insist on a weight for each feature that the data have when they are prepared."""
+    """Raise unless a weight for each feature that the data have when they are prepared."""
     if encoding is None or preparation is None or encoding.features == preparation.features:
         return
     raise FormatError(
@@ -179,7 +179,7 @@ def check_widths(encoding: Encoding | None, preparation: Preparation | None) -> 
 
 
 def numbers(values: Any, *, dimensions: int = 1) -> NDArray[Any]:
-    """Insist on a plain list of numbers, or on a list of such lists."""
+    """Raise unless a plain list of numbers, or on a list of such lists."""
     array = np.asarray(values)
     if not array.size:
         return array.reshape(-1)
@@ -189,7 +189,7 @@ def numbers(values: Any, *, dimensions: int = 1) -> NDArray[Any]:
 
 
 def whole(values: Any, *, dimensions: int = 1) -> NDArray[np.int64]:
-    """Insist on a plain list of whole numbers."""
+    """Raise unless a plain list of whole numbers."""
     array = numbers(values, dimensions=dimensions)
     if array.size and array.dtype.kind not in "iu":
         raise FormatError("expected whole numbers for variables")

@@ -83,7 +83,7 @@ def save_qubo(
 
 
 def _metadata(qubo: Qubo, pubo: Pubo | None) -> dict[str, Any]:
-    """Give what dimod knows nothing of: enough to decode an answer found elsewhere."""
+    """Return what dimod knows nothing of: enough to decode an answer found elsewhere."""
     encoding, loss, preparation = qubo.encoding, qubo.loss, qubo.preparation
     known: dict[str, Any] = {
         "version": FORMAT_VERSION,
@@ -129,7 +129,7 @@ def _in_plain_sight(qubo: Qubo) -> dict[str, Any]:
 
 
 def _record_mark(known: Mapping[str, Any], qubo: Qubo) -> str:
-    """Give a digest of everything but the coefficients."""
+    """Return a digest of everything but the coefficients."""
     plain = {key: value for key, value in known.items() if key not in _NOT_MARKED}
     check_depth(plain)
     digest = hashlib.sha256(orjson.dumps(plain, option=orjson.OPT_SORT_KEYS))
@@ -140,7 +140,7 @@ def _record_mark(known: Mapping[str, Any], qubo: Qubo) -> str:
 
 
 def _kept(qubo: Qubo, pubo: Pubo) -> Pubo:
-    """Give the polynomial that the ancillas carry: without what a budget left out."""
+    """Return the polynomial that the ancillas carry: without what a budget left out."""
     return pubo if qubo.truncated is None else difference(pubo, qubo.truncated)
 
 

@@ -97,7 +97,7 @@ def sampleset_of(content: dict[str, Any]) -> Any:
 
 
 def _check_arrays(content: Mapping[str, Any], rows: int) -> None:
-    """Insist on plain numbers before dimod makes arrays: a type may claim any size for an item."""
+    """Raise unless plain numbers before dimod makes arrays: a type may claim any size for an item."""
     sample = content["sample_data"]
     found = [*_arrays_in(as_record(content["info"])), *content["vectors"].values(), sample]
     types = [array["data_type"] for array in found] + [content.get("sample_type", "int8")]
@@ -108,7 +108,7 @@ def _check_arrays(content: Mapping[str, Any], rows: int) -> None:
 
 
 def _arrays_in(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Give what dimod would take for arrays among other values."""
+    """Return what dimod would take for arrays among other values."""
     if isinstance(value, dict) and value.get("type") == "array":
         yield value
     elif isinstance(value, dict | list):

@@ -20,7 +20,7 @@ _log = logging.getLogger("qcompile")
 
 
 def move_chains(embedding: Embedding, qubo: Qubo, machine: Machine) -> Embedding | None:
-    """Give the same chains on the machine as it is now, or say why they no longer serve."""
+    """Return the same chains on the machine as it is now, or say why they no longer serve."""
     try:
         check_embedding(embedding, qubo, machine)
     except InputError as error:

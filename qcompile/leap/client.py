@@ -199,7 +199,7 @@ class Leap:
         return str(reply.id), None
 
     def find(self, label: str) -> list[str]:
-        """Give the ids of the problems with exactly this label, the oldest first."""
+        """Return the ids of the problems with exactly this label, the oldest first."""
         query = {"label": label, "max_results": _MOST_FOUND}
         found = ask(
             lambda: _rows(self._get("", query, "problems"), "id", "label", "submitted_on"),
@@ -315,7 +315,7 @@ def _cut_off_at(deadline: float, response: Any) -> Iterator[None]:
 
 
 def _rows(reply: Any, *names: str) -> list[dict[str, Any]]:
-    """Insist on a list of objects that have what is needed."""
+    """Raise unless a list of objects that have what is needed."""
     if not isinstance(reply, list) or not all(
         isinstance(row, dict) and all(name in row for name in names) for row in reply
     ):
@@ -405,7 +405,7 @@ def _check_address(endpoint: str) -> None:
 
 
 def _plain(endpoint: str) -> str:
-    """Give an address without user, password or query."""
+    """Return an address without user, password or query."""
     parts = urlsplit(endpoint)
     host = parts.hostname or ""
     host = f"[{host}]" if ":" in host else host

@@ -39,7 +39,7 @@ class Cost:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain values."""
+        """Return plain values."""
         return {
             "solver": self.solver,
             "solver_type": self.solver_type,
@@ -148,7 +148,7 @@ def _run_limit(solver: Any) -> float | None:
 def _most_reads(
     solver: Any, qubits: int, parameters: Mapping[str, Any], limit: float | None
 ) -> int:
-    """Give the most reads that one problem may have: by number, and by time."""
+    """Return the most reads that one problem may have: by number, and by time."""
     most = int(solver.properties.get("num_reads_range", (1, 10_000))[1])
     with suppress(
         KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError
@@ -165,7 +165,7 @@ def _most_reads(
 
 
 def hybrid_cost(solver: Any, qubo: Qubo, time_limit: float | None) -> Cost:
-    """Give the time limit of the hybrid BQM solver: at least what the solver wants."""
+    """Return the time limit of the hybrid BQM solver: at least what the solver wants."""
     from dwave.system import LeapHybridSampler
 
     most = solver.properties.get("maximum_number_of_variables")
@@ -179,7 +179,7 @@ def hybrid_cost(solver: Any, qubo: Qubo, time_limit: float | None) -> Cost:
 
 
 def nonlinear_cost(solver: Any, problem: NonlinearProblem, time_limit: float | None) -> Cost:
-    """Give the time limit of the nonlinear solver."""
+    """Return the time limit of the nonlinear solver."""
     from dwave.system.samplers import LeapHybridNLSampler
 
     least = LeapHybridNLSampler.estimated_min_time_limit(

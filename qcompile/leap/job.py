@@ -160,7 +160,7 @@ class Job:
         return state
 
     def reembed(self, part: Part, embedding: Embedding) -> None:
-        """Give a part chains of its own; those of the other parts stay as they are."""
+        """Return a part chains of its own; those of the other parts stay as they are."""
         name = f"embedding-{part.number}-{secrets.token_hex(4)}.json"
         save_embedding(embedding, self.folder / name)
         self.record(part, embedding=name)
@@ -210,7 +210,7 @@ class Job:
         return self.id if known else shlex.quote(str(self.folder))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain values."""
+        """Return plain values."""
         content = {name: getattr(self, name) for name in _PLAIN}
         return {**content, "parts": [asdict(part) for part in self.parts]}
 
@@ -234,7 +234,7 @@ _PLAIN = (
 
 
 def jobs_folder(place: str | Path | None = None) -> Path:
-    """Give the folder of all jobs: the one named, QCOMPILE_JOBS, or one in the user's data."""
+    """Return the folder of all jobs: the one named, QCOMPILE_JOBS, or one in the user's data."""
     if place is not None:
         return Path(place)
     named = os.environ.get("QCOMPILE_JOBS")

@@ -109,7 +109,7 @@ def _folder_of(name: str, place: Path) -> Path:
 
 
 def _folders(place: Path) -> list[Path]:
-    """Give the folders of jobs; drafts that a crash left behind are none."""
+    """Return the folders of jobs; drafts that a crash left behind are none."""
     return sorted(p.parent for p in place.glob("*/job.json") if not p.parent.name.startswith("."))
 
 
@@ -122,7 +122,7 @@ def _sweep(place: Path) -> None:
 
 
 def list_jobs(place: str | Path | None = None) -> list[Job]:
-    """Give all jobs, the oldest first; folders that cannot be read are warned about."""
+    """Return all jobs, the oldest first; folders that cannot be read are warned about."""
     found = []
     for folder in _folders(jobs_folder(place)):
         try:

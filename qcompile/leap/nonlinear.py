@@ -44,7 +44,7 @@ class NonlinearProblem:
     pubo: Pubo
 
     def to_file(self) -> bytes:
-        """Give the bytes that the solver takes."""
+        """Return the bytes that the solver takes."""
         with self.model.to_file() as stream:
             return bytes(stream.read())
 
@@ -71,7 +71,7 @@ class NonlinearProblem:
         return self.pubo.encoding.encode(values * self.pubo.encoding.step)
 
     def decision_of(self, bits: NDArray[np.int8]) -> Floats:
-        """Give the value of the decision variable for rows of bits."""
+        """Return the value of the decision variable for rows of bits."""
         if self.space == "bits":
             return bits.astype(np.float64)
         assert self.pubo.encoding is not None
@@ -121,7 +121,7 @@ def _over_weights(cubic: WeightCubic) -> Any:
 
 
 def _levels(encoding: Encoding) -> tuple[Floats, Floats]:
-    """Give the lowest and the highest number of steps of each weight."""
+    """Return the lowest and the highest number of steps of each weight."""
     if encoding.bounds is not None:
         low, high = np.array(encoding.bounds, dtype=np.float64).T
         return low, high
@@ -157,7 +157,7 @@ def _over_bits(pubo: Pubo) -> Any:
 
 
 def _sum_of_products(model: Any, x: Any, rows: NDArray[np.int64], values: Floats) -> Any:
-    """Give Σ value · x_i x_j ..., one product a row."""
+    """Return Σ value · x_i x_j ..., one product a row."""
     product = model.constant(np.ascontiguousarray(values))
     for column in rows.T:
         product = product * x[model.constant(np.ascontiguousarray(column))]
@@ -188,5 +188,5 @@ def check_nonlinear(problem: NonlinearProblem) -> None:
 
 
 def nonlinear(problem: Pubo | Qubo) -> NonlinearProblem:
-    """Give the model of the nonlinear solver for a problem in either form."""
+    """Return the model of the nonlinear solver for a problem in either form."""
     return to_nonlinear(problem if isinstance(problem, Pubo) else restore(problem))

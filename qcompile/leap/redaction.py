@@ -32,7 +32,7 @@ def keep_secret(*words: str | None) -> None:
 
 
 def scrub(text: str) -> str:
-    """Give the text with every secret blotted out.
+    """Return the text with every secret blotted out.
 
     >>> keep_secret("DEV-0123456789")
     >>> scrub("token=DEV-0123456789, region=eu")

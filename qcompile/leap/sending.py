@@ -136,7 +136,7 @@ def cancel_strays(job: Job, part: Part, line: Leap) -> None:
 
 
 def _seconds_since(moment: str | None) -> float:
-    """Give the seconds since something was sent; never was long ago, some day is just now."""
+    """Return the seconds since something was sent; never was long ago, some day is just now."""
     if moment is None:
         return float("inf")
     try:
@@ -206,7 +206,7 @@ def _qpu_data(embedded: Embedded, line: Leap) -> dict[str, Any]:
 
 
 def _on_live_graph(job: Job, part: Part, qubo: Qubo, line: Leap) -> Embedded:
-    """Give the problem on the working graph as it is now, with new chains where it changed."""
+    """Return the problem on the working graph as it is now, with new chains where it changed."""
     assert job.chain_strength is not None
     chains = job.embedding(part)
     if chains.machine.graph_id != line.machine.graph_id:

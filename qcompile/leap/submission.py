@@ -181,7 +181,7 @@ def cancel(
 
 
 def _plain_label(label: str) -> str:
-    """Give a label as a server is likely to keep it: composed letters, single blanks."""
+    """Return a label as a server is likely to keep it: composed letters, single blanks."""
     return " ".join(unicodedata.normalize("NFC", label).split())
 
 

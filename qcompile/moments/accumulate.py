@@ -100,7 +100,7 @@ def _moments_of_parts(parts: Iterable[Dataset], order: int, total: _Sums) -> Mom
 
 
 def tensor_keys(order: int, *, fit: bool) -> tuple[tuple[int, int], ...]:
-    """Give the (degree, power of the norm) pairs that `order` needs."""
+    """Return the (degree, power of the norm) pairs that `order` needs."""
     keys = {(degree, 0) for degree in range(1, order + 1)}
     if fit:
         top = order if order % 2 else order - 1

@@ -78,7 +78,7 @@ def moments_dask(
 
 
 def _pieces(collection: Any, labels: Any) -> list[Any]:
-    """Give the partitions as delayed objects that `_sum_on_worker` understands."""
+    """Return the partitions as delayed objects that `_sum_on_worker` understands."""
     from dask.delayed import Delayed, delayed
 
     if hasattr(collection, "to_delayed") and hasattr(collection, "chunks"):
@@ -129,7 +129,7 @@ def _pair(x: Any, labels: Any) -> Source:
 
 
 def _elements(elements: Any, name: str) -> Any:
-    """Give a partition of a bag as text, or as data sets."""
+    """Return a partition of a bag as text, or as data sets."""
     held = list(elements)
     if held and all(isinstance(element, Dataset) for element in held):
         return held

@@ -156,7 +156,7 @@ def _sum_arrays(x: Any, labels: Any, name: str, wanted: Wanted) -> Part:
 
 
 def _kept(labels: Mapping[float, str], positive: float | None) -> dict[float, str]:
-    """Give the first labels, and the positive one wherever it was seen."""
+    """Return the first labels, and the positive one wherever it was seen."""
     kept = dict(itertools.islice(labels.items(), _MOST_LABELS))
     if positive is not None and positive in labels:
         kept[positive] = labels[positive]

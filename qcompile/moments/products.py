@@ -63,12 +63,12 @@ class Rows:
         return int(self.x.shape[1])
 
     def take(self, rows: slice) -> Rows:
-        """Give some of the rows."""
+        """Return some of the rows."""
         return Rows(self.x[rows], self.y[rows], self.norms[rows])
 
 
 def sums(rows: Rows, keys: tuple[Key, ...], progress: Progress | None = None) -> dict[Key, Floats]:
-    """Give Σ |x|^e z^{⊗a} for each key (a, e)."""
+    """Return Σ |x|^e z^{⊗a} for each key (a, e)."""
     route, task_rows, workers = _choose(rows, keys)
     slices = [slice(a, a + task_rows) for a in range(0, len(rows), task_rows)]
     total: dict[Key, Floats] = {}
@@ -83,7 +83,7 @@ def sums(rows: Rows, keys: tuple[Key, ...], progress: Progress | None = None) ->
 
 
 def _choose(rows: Rows, keys: tuple[Key, ...]) -> tuple[Callable[..., Parts], int, int]:
-    """Give the cheapest route, the rows of a task, and the number of workers."""
+    """Return the cheapest route, the rows of a task, and the number of workers."""
     order = max(degree for degree, _ in keys)
     held = 8 * sum(multisets.count(rows.features, degree) for degree, _ in keys)
     # every task holds sums of its own, up to one more task than workers at a time
@@ -140,7 +140,7 @@ def dense_route(rows: Rows, keys: tuple[Key, ...]) -> Parts:
 
 
 def _products(z: Floats, degree: int) -> list[Floats]:
-    """Give for t = 0..degree the products of every multiset of t features, a row each."""
+    """Return for t = 0..degree the products of every multiset of t features, a row each."""
     levels = [np.ones((1, z.shape[1])), z][: degree + 1]
     for t in range(2, degree + 1):
         parts = [levels[-1][: multisets.count(i + 1, t - 1)] * z[i] for i in range(len(z))]

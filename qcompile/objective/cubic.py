@@ -41,7 +41,7 @@ class Objective(Protocol):
 
 
 def objective_of(moments: Moments, loss: Loss) -> Objective | None:
-    """Give what can be searched, or None where that would take too long."""
+    """Return what can be searched, or None where that would take too long."""
     if loss.order <= 3:
         return Cubic.of(moments, loss) if moments.features <= _MOST_FEATURES else None
     terms = sum(multisets.count(moments.features, j) for j in range(1, loss.order + 1))

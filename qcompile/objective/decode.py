@@ -20,7 +20,7 @@ __all__ = ["decode"]
 def decode(
     problem: Pubo | Qubo, samples: Samples, *, validation: Dataset | None = None
 ) -> Classifier:
-    """Give the classifier of the lowest sample, or of the one with the least validation error.
+    """Return the classifier of the lowest sample, or of the one with the least validation error.
 
     The paper's choice: of the k lowest states that with the lowest validation error, the lower
     energy among equals. `validation` must be prepared as the training data were.

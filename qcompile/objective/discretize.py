@@ -165,7 +165,7 @@ def _contract(tensor: Floats, degree: int, vector: Floats) -> Floats:
 
 
 def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
-    """Give all ways to write `total` as an ordered sum of `parts` positive numbers."""
+    """Return all ways to write `total` as an ordered sum of `parts` positive numbers."""
     if parts == 1:
         yield (total,)
         return
@@ -203,7 +203,7 @@ def _tables(
 def _terms(
     encoding: Encoding, degree: int, joined: Floats, tensors: list[Floats], threshold: float
 ) -> tuple[NDArray[np.int32], Floats, tuple[float, float]]:
-    """Give the terms of one degree, and the sums of those that were dropped."""
+    """Return the terms of one degree, and the sums of those that were dropped."""
     places, values = _tables(encoding, degree, tensors)
     variables = encoding.variables
     if degree > variables or not len(places):

@@ -123,7 +123,7 @@ def _kind(order: int, fit: str, omega: float | None) -> str:
 def _prior(
     moments: Moments, prior_std: float | None, l2: float | None, *, tied: bool
 ) -> tuple[float, float]:
-    """Give the prior's deviation s and the regulariser, s² · l2 · m = 1 unless set apart."""
+    """Return the prior's deviation s and the regulariser, s² · l2 · m = 1 unless set apart."""
     if l2 is not None and not (l2 == 0 or _SMALL <= l2 <= 1 / _SMALL):
         raise InputError(f"l2 {l2:g}; expected 0 or a number from {_SMALL:g} to {1 / _SMALL:g}")
     if prior_std is None:

@@ -45,7 +45,7 @@ _WORTH_A_WARNING = 0.05
 
 
 def choose_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
-    """Give the loss with its weight range, worked out where `range_` is "auto"."""
+    """Return the loss with its weight range, worked out where `range_` is "auto"."""
     if range_ != "auto":
         return _given_range(moments, loss, range_)
     if loss.order == 1:
@@ -94,7 +94,7 @@ def _given_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
 
 
 def rewarded(loss: Loss, data: Dataset, weights: Floats) -> bool:
-    """Say whether a classifier is low because it is wrong: most rows are, or wrong ones pay."""
+    """Whether a classifier is low because it is wrong: most rows are, or wrong ones pay."""
     margins = data.margins(weights)
     wrong = margins < 0
     return bool(np.mean(wrong) > 0.5 or (wrong.any() and float(np.mean(loss(margins[wrong]))) < 0))

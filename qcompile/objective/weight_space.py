@@ -51,7 +51,7 @@ class WeightCubic:
 
 
 def weight_cubic(pubo: Pubo) -> WeightCubic | None:
-    """Give the cubic of the weights, or None where the polynomial is not one.
+    """Return the cubic of the weights, or None where the polynomial is not one.
 
     Not: of higher degree, with indicators (ℓ0), without an encoding, or with terms dropped.
     """
@@ -159,7 +159,7 @@ def _first_choice(features: NDArray[np.int64], rank: NDArray[np.int64]) -> NDArr
 def _nth(
     value: Floats, feature: NDArray[np.int64], rank: NDArray[np.int64], n: int, place: int
 ) -> Floats:
-    """Give what a certain bit of each feature is worth (1 where there is none)."""
+    """Return what a certain bit of each feature is worth (1 where there is none)."""
     found = np.ones(n)
     chosen = rank == place
     found[feature[chosen]] = value[chosen]

@@ -131,7 +131,7 @@ def _halves_used(triples: NDArray[np.int32], variables: int) -> NDArray[np.int32
 
 
 def _inside(triples: NDArray[np.int32], side: NDArray[Any]) -> NDArray[np.int32]:
-    """Give the pairs inside a part that some triple needs.
+    """Return the pairs inside a part that some triple needs.
 
     A triple with two variables in a part needs their pair; one with three needs any of its pairs,
     first one that is needed anyway, else its first.
@@ -238,7 +238,7 @@ def _exact(problem: _SetCover, seed: int, time_limit: float) -> PairCover:
 
 
 def _dimod_pairs(triples: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Give the pairs that dimod.make_quadratic replaces."""
+    """Return the pairs that dimod.make_quadratic replaces."""
     import dimod
 
     polynomial = dimod.BinaryPolynomial(dict.fromkeys(map(tuple, triples.tolist()), 1.0), "BINARY")

@@ -70,7 +70,7 @@ class Estimate:
         return terms / _EXPANDED + terms / _REDUCED + self.qubo_pairs / _TAKEN
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain values."""
+        """Return plain values."""
         return {
             "order": self.order,
             "features": self.features,

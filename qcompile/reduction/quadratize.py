@@ -96,7 +96,7 @@ def _degree(pubo: Pubo, degree: int) -> tuple[NDArray[np.int32], Floats]:
 
 
 def _gate(gains: Floats, strength: float) -> tuple[Floats, Floats]:
-    """Give the strengths P and M from the sums of positive and of negative coefficients."""
+    """Return the strengths P and M from the sums of positive and of negative coefficients."""
     spare = _MARGIN * gains.sum(axis=1)
     return strength * (gains[:, 0] + spare), strength * (gains[:, 1] + spare)
 

@@ -23,7 +23,7 @@ _DUST = 1e-13
 
 
 def restore(qubo: Qubo) -> Pubo:
-    """Give the polynomial over the logical bits that a QUBO stands for.
+    """Return the polynomial over the logical bits that a QUBO stands for.
 
     >>> from qcompile import quadratize
     >>> pubo = Pubo.from_dict({(0, 1, 2): 2.0, (0, 3): 1.0})
@@ -67,7 +67,7 @@ def restore(qubo: Qubo) -> Pubo:
 
 
 def _members(qubo: Qubo) -> NDArray[np.int32]:
-    """Give the bits whose product each variable is, ascending, padded with `logical`."""
+    """Return the bits whose product each variable is, ascending, padded with `logical`."""
     sets: list[tuple[int, ...]] = [(v,) for v in range(qubo.logical)]
     for a, b in qubo.ancillas.factors.tolist():
         sets.append(tuple(sorted({*sets[a], *sets[b]})))

@@ -159,7 +159,7 @@ class _Problem:
         return total
 
     def subsets(self, largest: int) -> list[NDArray[np.int64]]:
-        """Give the subsets of the terms, of the sizes 2 to `largest`."""
+        """Return the subsets of the terms, of the sizes 2 to `largest`."""
         found = []
         for size in range(2, largest + 1):
             count = sum(len(r) * comb(r.shape[1], size) for r in self.monomials)
@@ -308,7 +308,7 @@ def _choose(ways: list[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> NDArray[
 
 
 def _greedy_family(problem: _Problem, seed: int) -> list[NDArray[np.int64]]:
-    """Give the subsets that are products where pairs are replaced as often as they are shared.
+    """Return the subsets that are products where pairs are replaced as often as they are shared.
 
     Good for sparse polynomials, where subsets of terms have little in common.
     """
@@ -383,7 +383,7 @@ def _shared_pairs(
 
 
 def _stored(problem: _Problem) -> list[NDArray[np.int64]] | None:
-    """Give the annealed family for this number of bits: the next larger one without other bits."""
+    """Return the annealed family for this number of bits: the next larger one without other bits."""
     if problem.degree > _STORED_DEGREE:
         return None
     text = (files("qcompile.reduction") / "degree6_families.json").read_text()
@@ -400,7 +400,7 @@ def _stored(problem: _Problem) -> list[NDArray[np.int64]] | None:
 
 
 def _dimod_family(pubo: Pubo, degree: int) -> list[NDArray[np.int64]]:
-    """Give the subsets that dimod.make_quadratic makes products of."""
+    """Return the subsets that dimod.make_quadratic makes products of."""
     import dimod
 
     reduction = dimod.make_quadratic(pubo.to_dimod(), 1.0, dimod.BINARY).info["reduction"]

@@ -27,7 +27,7 @@ _HALVINGS = 12
 
 
 def truncate_triples(pubo: Pubo, cover: PairCover, most: int) -> tuple[Pubo, PairCover, float]:
-    """Give a cubic that `most` pairs cover, those pairs, and the bound on any energy's change."""
+    """Return a cubic that `most` pairs cover, those pairs, and the bound on any energy's change."""
     triples, values = pubo.indices[2], pubo.coefficients[2]
     fewer, kept = shrink_cover(triples, np.abs(values) / 8, pubo.variables, cover, most)
     made, error = _without(pubo, 3, ~kept)

@@ -71,7 +71,7 @@ def _why(run: Run, section: str) -> str:
 
 
 def _facts(run: Run) -> Iterable[tuple[str, str]]:
-    """Give the few numbers that one asks for first."""
+    """Return the few numbers that one asks for first."""
     yield from run.told.items()
     problem = run.problem
     if run.qubo is not None:
@@ -89,7 +89,7 @@ def _facts(run: Run) -> Iterable[tuple[str, str]]:
 
 
 def _pipeline(run: Run) -> Iterable[Stage]:
-    """Give the stages that there are, in order, with their sizes."""
+    """Return the stages that there are, in order, with their sizes."""
     yield from _data_stage(run)
     if run.moments is not None:
         sums = sum(len(tensor) for tensor in run.moments.tensors.values())

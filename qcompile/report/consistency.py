@@ -40,7 +40,7 @@ _MOST_TERMS = 2_000_000
 
 
 def checked(run: Run, names: Mapping[str, str]) -> Run:
-    """Insist that the artifacts belong together, and add what follows from them."""
+    """Raise unless the artifacts belong together, and add what follows from them."""
     _check_polynomials(run, names)
     _check_chains(run, names)
     _check_sizes(run, names)
@@ -78,7 +78,7 @@ def _check_polynomials(run: Run, names: Mapping[str, str]) -> None:
 
 
 def _some_states(problem: Pubo | Qubo) -> NDArray[np.int8]:
-    """Give a few random states, the same each time; no single one would do, least of all 0."""
+    """Return a few random states, the same each time; no single one would do, least of all 0."""
     bits = problem.logical if isinstance(problem, Qubo) else problem.variables
     rng = np.random.default_rng(0)
     states = rng.integers(0, 2, (_STATES, bits), dtype=np.int8)
@@ -86,13 +86,13 @@ def _some_states(problem: Pubo | Qubo) -> NDArray[np.int8]:
 
 
 def _same(one: Floats, two: Floats, room: float = 0.0) -> bool:
-    """Say whether energies are the same, against how far they are apart from each other."""
+    """Whether energies are the same, against how far they are apart from each other."""
     size, spread = float(np.abs(two).max()), float(two.max() - two.min())
     return bool(np.abs(one - two).max() <= SAME * spread + ROUNDING * size + room)
 
 
 def _check_chains(run: Run, names: Mapping[str, str]) -> None:
-    """Insist on chains of this problem; of chains alone, that they are chains."""
+    """Raise unless chains of this problem; of chains alone, that they are chains."""
     if run.embedding is None:
         return
     embedding, qubo = run.embedding, run.qubo
@@ -160,7 +160,7 @@ def _rows_of(problem: Pubo | Qubo, unless: int) -> int:
 
 
 def _has_terms(problem: Pubo | Qubo) -> bool:
-    """Say whether the problem was written out: one annealed over the margins was not."""
+    """Whether the problem was written out: one annealed over the margins was not."""
     return isinstance(problem, Qubo) or problem.num_terms > 0
 
 
@@ -211,7 +211,7 @@ def are_rows_of(problem: Pubo | Qubo, samples: Samples, loss: Loss, rows: Datase
 
 
 def hides_rows(problem: Pubo | Qubo, samples: Samples) -> bool:
-    """Say whether so much was dropped that other rows could have the same energies."""
+    """Whether so much was dropped that other rows could have the same energies."""
     if not problem.dropped or problem.encoding is None:
         return False
     _, energies = _checked_states(problem, samples)
@@ -219,7 +219,7 @@ def hides_rows(problem: Pubo | Qubo, samples: Samples) -> bool:
 
 
 def _checked_states(problem: Pubo | Qubo, samples: Samples) -> tuple[NDArray[np.int8], Floats]:
-    """Give states with their energies: random ones, or the lowest where there is no polynomial."""
+    """Return states with their energies: random ones, or the lowest where there is no polynomial."""
     encoding = problem.encoding
     assert encoding is not None
     if not _has_terms(problem):

@@ -126,7 +126,7 @@ def _loaded(title: str, found: Mapping[str, Path]) -> Run:
 
 
 def job_run(job: Job, samples: Samples | None = None, classifier: Classifier | None = None) -> Run:
-    """Give the run of a job: its problem, the chains it was sent with, and what was answered."""
+    """Return the run of a job: its problem, the chains it was sent with, and what was answered."""
     problem = job.problem()
     sent = (job.folder / job.state(job.parts[0]).embedding).is_file()
     if samples is None and (job.folder / "samples.json").is_file():
@@ -147,7 +147,7 @@ def job_run(job: Job, samples: Samples | None = None, classifier: Classifier | N
 
 
 def compiled_run(compiled: Compiled) -> Run:
-    """Give the run of a compilation, the QUBO made if it is not yet."""
+    """Return the run of a compilation, the QUBO made if it is not yet."""
     moments = compiled.moments
     return Run(
         str(moments.source.get("name", "data")),
@@ -160,7 +160,7 @@ def compiled_run(compiled: Compiled) -> Run:
 
 
 def trained_run(trained: Trained, parts: Mapping[str, Dataset | None]) -> Run:
-    """Give the run of a training with the rows of its parts."""
+    """Return the run of a training with the rows of its parts."""
     problem = trained.problem
     return Run(
         str(trained.classifier.source.get("name", "data")),

@@ -28,7 +28,7 @@ def _visible(text: object) -> str:
 
 
 def plain(text: object) -> str:
-    """Give text that can be shown: one line, nothing invisible, not longer than a name can be.
+    """Return text that can be shown: one line, nothing invisible, not longer than a name can be.
 
     >>> plain("a\\u202eb" + "c" * 300)[:4], len(plain("c" * 300))
     ('a�bc', 200)
@@ -38,7 +38,7 @@ def plain(text: object) -> str:
 
 
 def tag(name: str, /, *content: object, **attributes: object) -> Markup:
-    """Give an element; a trailing _ of an attribute's name is dropped, other _ become -.
+    """Return an element; a trailing _ of an attribute's name is dropped, other _ become -.
 
     >>> tag("p", "1 < 2", class_="note")
     '<p class="note">1 &lt; 2</p>'

@@ -145,7 +145,7 @@ def save_report(report: Report, path: str | Path) -> None:
 
 
 def page(report: Report) -> str:
-    """Give the page; the same report gives the same text."""
+    """Return the page; the same report gives the same text."""
     name = plain(report.name)
     head = tag(
         "head",
@@ -209,7 +209,7 @@ def _card(name: str, title: str, content: Iterable[Markup]) -> Markup:
 
 
 def _figure(name: str, *content: Markup) -> Markup:
-    """Give a picture with its name and what belongs to it."""
+    """Return a picture with its name and what belongs to it."""
     return tag("div", tag("h3", name), *content, class_="figure")
 
 
@@ -226,7 +226,7 @@ def _key(*entries: tuple[str, str]) -> Markup:
 
 
 def _table(rows: Iterable[Sequence[str]], head: Sequence[str] = (), caption: str = "") -> Markup:
-    """Give a table: names to the left, numbers to the right."""
+    """Return a table: names to the left, numbers to the right."""
 
     def line(cells: Sequence[str], kind: str) -> Markup:
         first = tag("th", cells[0], scope="row" if kind == "td" else "col")
@@ -238,7 +238,7 @@ def _table(rows: Iterable[Sequence[str]], head: Sequence[str] = (), caption: str
 
 
 def _bins(histogram: Histogram, names: Sequence[str]) -> Markup:
-    """Give the numbers of a histogram, for those who want them."""
+    """Return the numbers of a histogram, for those who want them."""
     rows = [
         (
             between(low, high, whole=histogram.whole),
@@ -461,7 +461,7 @@ def _chip(chip: Chip) -> Iterable[Markup]:
 def _cut(
     chip: Chip, square: tuple[float, float, float]
 ) -> tuple[list[svg.Point], list[tuple[list[svg.Point], list[tuple[svg.Point, svg.Point]]]]]:
-    """Give what lies in a square, stretched to the whole picture."""
+    """Return what lies in a square, stretched to the whole picture."""
     left, bottom, side = square
 
     def moved(point: svg.Point) -> svg.Point:
@@ -516,7 +516,7 @@ def _energies(found: Energies) -> Iterable[Markup]:
 
 
 def _energy_rows(found: Energies) -> list[tuple[str, str]]:
-    """Give the table below the picture; shares only of what is all that there was."""
+    """Return the table below the picture; shares only of what is all that there was."""
 
     def counted(count: int) -> str:
         return f"{count:,} ({count / found.reads:.1%})" if found.shares else f"{count:,}"

@@ -24,7 +24,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 
 
 def check_ending(path: str | Path) -> str:
-    """Give the picture's format, or refuse."""
+    """Return the picture's format, or refuse."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise InputError(f"{path}: expected a picture ending in {', '.join(ENDINGS)}")
@@ -62,7 +62,7 @@ def _save(figure: Any, path: str | Path, kind: str) -> None:
 
 
 def _scale(loss: Loss) -> float:
-    """Give a margin up to which the loss is worth looking at."""
+    """Return a margin up to which the loss is worth looking at."""
     if math.isfinite(loss.turn):
         return loss.turn
     if loss.omega is not None:
@@ -111,7 +111,7 @@ def plot_embedding(embedding: Embedding, path: str | Path) -> None:
 
 
 def layout(machine: Machine) -> NDArray[np.float64]:
-    """Give the places of the working qubits, as Ocean lays them out."""
+    """Return the places of the working qubits, as Ocean lays them out."""
     import dwave.graphs as dg
 
     place = {

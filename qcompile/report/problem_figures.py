@@ -83,7 +83,7 @@ def loss_curve_of(run: Run) -> LossCurve | None:
 
 
 def _turn(loss: Loss) -> tuple[float | None, bool]:
-    """Give where the loss stops rising to the left, and whether it never rises again there.
+    """Return where the loss stops rising to the left, and whether it never rises again there.
 
     None where it does not, or where that is no use.
     """
@@ -113,7 +113,7 @@ def _real_roots(polynomial: Floats) -> Floats:
 
 
 def _scale(loss: Loss, turn: float | None) -> float:
-    """Give a margin up to which the loss is worth looking at."""
+    """Return a margin up to which the loss is worth looking at."""
     if turn is not None:
         return turn
     if loss.omega is not None and loss.omega > 0:
@@ -160,7 +160,7 @@ def _of_polynomial(run: Run) -> Budget | None:
 
 @cache
 def _published() -> tuple[Machine, ...]:
-    """Give the machines whose working qubits are published; their graphs are made once."""
+    """Return the machines whose working qubits are published; their graphs are made once."""
     return tuple(machine for machine in catalogue().values() if machine.qubits is not None)
 
 
@@ -292,7 +292,7 @@ def _point(place: Floats) -> tuple[float, float]:
 
 
 def _closer(used: Floats) -> tuple[float, float, float] | None:
-    """Give the square around what is used (left, bottom, side), if it is a small part."""
+    """Return the square around what is used (left, bottom, side), if it is a small part."""
     if not len(used):
         return None
     low, high = used.min(axis=0), used.max(axis=0)

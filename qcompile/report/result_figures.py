@@ -35,7 +35,7 @@ _POOLED = ("anneal", "exact")
 
 
 def _chained(run: Run) -> bool:
-    """Say whether the samples went through chains, by what they tell themselves."""
+    """Whether the samples went through chains, by what they tell themselves."""
     if run.samples is None:
         return False
     told = run.samples.info
@@ -47,7 +47,7 @@ def _chained(run: Run) -> bool:
 
 
 def through_these(run: Run) -> bool:
-    """Say whether the samples went through the very chains that are at hand."""
+    """Whether the samples went through the very chains that are at hand."""
     if run.samples is None or run.embedding is None or not _chained(run):
         return False
     return run.samples.info.get("chains") in (None, chains_id(run.embedding))
@@ -144,7 +144,7 @@ def _breaks(samples: Samples) -> Histogram | None:
 
 
 def _near(low: float, high: float) -> float:
-    """Give by how much energies may differ that are the same."""
+    """Return by how much energies may differ that are the same."""
     size = max(abs(low), abs(high))
     return max(_ROUNDING * size, min(_SAME_SIZE * size, _SAME * (high - low)))
 
@@ -158,7 +158,7 @@ def _energy_edges(low: float, high: float) -> Floats:
 
 
 def _ground(run: Run) -> tuple[float | None, str]:
-    """Give the ground state's energy where it can be known, and how."""
+    """Return the ground state's energy where it can be known, and how."""
     problem = run.problem
     if problem is None or (isinstance(problem, Pubo) and not problem.num_terms):
         return None, "not known"
@@ -194,7 +194,7 @@ def weights_of(run: Run) -> Weights | None:
 
 
 def _limits(encoding: Encoding | None) -> tuple[float, float] | None:
-    """Give the smallest and the largest weight that the bits can say."""
+    """Return the smallest and the largest weight that the bits can say."""
     if encoding is None:
         return None
     if encoding.bounds is None:

@@ -70,7 +70,7 @@ class Scale:
     log: bool = False
 
     def __call__(self, value: float) -> float:
-        """Give the place of a value; what lies outside is put at the rim."""
+        """Return the place of a value; what lies outside is put at the rim."""
         low, high, at = self.low, self.high, min(max(value, self.low), self.high)
         if self.log:
             low, high, at = math.log10(low), math.log10(high), math.log10(at)
@@ -235,7 +235,7 @@ def _grid(up: Scale, left: float) -> Iterable[Markup]:
 
 
 def _short(value: float) -> str:
-    """Give a count in few letters."""
+    """Return a count in few letters."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= size:
             return f"{value / (1e3 if letter == 'k' else size):.3g}{letter}"
@@ -306,7 +306,7 @@ def _path(pieces: Iterable[Sequence[Point]], x: Scale, y: Scale) -> str:
 
 
 def _clipped(points: Sequence[Point], low: float, high: float) -> Iterable[Sequence[Point]]:
-    """Give the pieces of a curve inside of a range, ending where it leaves."""
+    """Return the pieces of a curve inside of a range, ending where it leaves."""
     piece: list[Point] = []
     for one, two in pairwise(points):
         inside = [low <= b <= high for _, b in (one, two)]

@@ -9,7 +9,7 @@ __all__ = ["between", "many", "number", "numbers"]
 
 
 def number(value: float) -> str:
-    """Give a number for people: few digits, groups of thousands.
+    """Return a number for people: few digits, groups of thousands.
 
     >>> number(12345.0), number(0.000012345), number(-2.5), number(0.1 + 0.2), number(1234.56)
     ('12,345', '1.23e-05', '-2.5', '0.3', '1,234.6')
@@ -22,7 +22,7 @@ def number(value: float) -> str:
 
 
 def many(count: int, noun: str) -> str:
-    """Give a count with its noun.
+    """Return a count with its noun.
 
     >>> many(1, "state"), many(1200, "state")
     ('1 state', '1,200 states')
@@ -31,7 +31,7 @@ def many(count: int, noun: str) -> str:
 
 
 def numbers(values: Sequence[float]) -> list[str]:
-    """Give numbers for people, with as many digits as it takes to tell them apart.
+    """Return numbers for people, with as many digits as it takes to tell them apart.
 
     >>> numbers([0.25, 0.5]), numbers([0.11410, 0.11412])
     (['0.25', '0.5'], ['0.1141', '0.11412'])

@@ -40,7 +40,7 @@ _CONNECT_SECONDS = 8
 
 @contextmanager
 def cluster(address: str | None = None) -> Iterator[Any]:
-    """Give a client of the scheduler at `address`, or of a cluster of processes made here."""
+    """Return a client of the scheduler at `address`, or of a cluster of processes made here."""
     distributed = _library()
     # what goes wrong is told once, by us; at its own level it tells of every connection
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
@@ -109,7 +109,7 @@ def _library() -> Any:
 
 
 def threads_of_worker() -> int | None:
-    """Give the threads that this worker was given for a task; None outside of a worker."""
+    """Return the threads that this worker was given for a task; None outside of a worker."""
     import distributed
 
     try:
@@ -125,7 +125,7 @@ def in_order(
     *shared: Any,
     progress: Progress | None = None,
 ) -> Iterator[Result]:
-    """Give task(item, *shared) for each item, in order; what is shared is sent once."""
+    """Return task(item, *shared) for each item, in order; what is shared is sent once."""
     with warnings.catch_warnings():
         # Dask would rather scatter large objects, but what is scattered dies with its worker
         warnings.filterwarnings("ignore", message="Sending large graph")
@@ -158,7 +158,7 @@ def _limited(task: Callable[..., Result], *arguments: Any) -> Result:
 
 
 def threads_of(client: Any) -> int:
-    """Give the number of threads that all workers have together."""
+    """Return the number of threads that all workers have together."""
     _require_running(client)
     return max(1, int(sum(_asked(client.nthreads).values())))
 

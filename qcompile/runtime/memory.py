@@ -82,7 +82,7 @@ def _system_memory() -> int:
 
 
 def _container_memory() -> int:
-    """Give the limit of the control group, where there is one."""
+    """Return the limit of the control group, where there is one."""
     try:
         return int(Path("/sys/fs/cgroup/memory.max").read_text())
     except (OSError, ValueError):

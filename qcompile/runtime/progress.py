@@ -25,7 +25,7 @@ class Bar(Protocol):
 
 @contextmanager
 def bar(title: str, *, counted: bool = False) -> Iterator[Bar | None]:
-    """Give a function that takes (done, total) and perhaps news, or None where nobody looks.
+    """Return a function that takes (done, total) and perhaps news, or None where nobody looks.
 
     The bar shows itself after a second, also where nothing is counted: then it only moves. With
     `counted` it waits for the first count: before that, the user may be asked a question.
@@ -71,7 +71,7 @@ def retitle(title: str) -> None:
 
 
 def _wanted() -> bool:
-    """Say whether the level of the log lets news through (not with --quiet)."""
+    """Whether the level of the log lets news through (not with --quiet)."""
     return logging.getLogger("qcompile").getEffectiveLevel() <= logging.INFO
 
 

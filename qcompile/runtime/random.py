@@ -10,13 +10,13 @@ __all__ = ["generator", "uniform"]
 
 @jit
 def generator(seed: int) -> NDArray[np.uint64]:
-    """Give the state of a 64-bit xorshift generator."""
+    """Return the state of a 64-bit xorshift generator."""
     return np.array([np.uint64(seed) * np.uint64(2654435761) + np.uint64(88172645463325252)])
 
 
 @jit
 def uniform(state: NDArray[np.uint64]) -> float:
-    """Give a number in [0, 1) and go on."""
+    """Return a number in [0, 1) and go on."""
     x = state[0]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)

@@ -40,7 +40,7 @@ def at_most(number: int | None) -> Iterator[None]:
 def ordered(
     task: Callable[[Item], Result], items: Iterable[Item], *, workers: int | None = None
 ) -> Iterator[Result]:
-    """Give task(item) for each item, in order, at most one result per worker waiting.
+    """Return task(item) for each item, in order, at most one result per worker waiting.
 
     Floating-point sums over the results are the same for any number of workers.
     """

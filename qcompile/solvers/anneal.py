@@ -82,7 +82,7 @@ def _has_choices(encoding: Encoding) -> bool:
 def _over_weights(
     cubic: WeightCubic, sweeps: int | None, seed: int, temperatures: tuple[float, float] | None
 ) -> tuple[One, int]:
-    """Give what a restart does, and the size of a state."""
+    """Return what a restart does, and the size of a state."""
     from qcompile.solvers.anneal_kernels import anneal_weights
 
     encoding = cubic.encoding
@@ -123,7 +123,7 @@ def _weight_temperatures(
 def _over_bits(
     pubo: Pubo, sweeps: int | None, seed: int, temperatures: tuple[float, float] | None
 ) -> tuple[One, int]:
-    """Give what a restart does, and the size of a state."""
+    """Return what a restart does, and the size of a state."""
     hot, cold = temperatures or _bit_temperatures(pubo)
     run = _dense(pubo) if _is_dense(pubo) else _by_terms(pubo)
 

@@ -40,7 +40,7 @@ def _accept(rise: float, beta: float, state: NDArray[np.uint64]) -> bool:
 
 @jit
 def _growth(hot: float, cold: float, sweeps: int) -> float:
-    """Give the factor by which the inverse temperature rises with each sweep."""
+    """Return the factor by which the inverse temperature rises with each sweep."""
     return float((hot / cold) ** (1.0 / max(1, sweeps - 1)))
 
 
@@ -261,7 +261,7 @@ def anneal_weights(
 
 @jit
 def _propose(level: int, low: int, high: int, random: NDArray[np.uint64]) -> int:
-    """Give a level that is 1, 2, 4, ... steps away half of the time, any level otherwise."""
+    """Return a level that is 1, 2, 4, ... steps away half of the time, any level otherwise."""
     draw = uniform(random)
     if draw >= 0.5:
         return low + int((draw - 0.5) * 2.0 * (high - low + 1))
@@ -380,7 +380,7 @@ def _change(
     kind: int,
     coefficients: NDArray[np.float64],
 ) -> float:
-    """Give what a change of one weight adds to the sum of costs; which loss is asked only once."""
+    """Return what a change of one weight adds to the sum of costs; which loss is asked only once."""
     total = 0.0
     if kind == POLYNOMIAL:
         for t in range(len(rows)):

@@ -83,7 +83,7 @@ def _over_margins(
     seed: int,
     temperatures: tuple[float, float],
 ) -> tuple[One, int]:
-    """Give what a restart does, and the size of a state."""
+    """Return what a restart does, and the size of a state."""
     from qcompile.solvers.anneal_kernels import anneal_margins
 
     starts, rows, entries = _signed_columns(data)
@@ -104,7 +104,7 @@ def _over_margins(
 def _beginnings(
     start: Floats, reads: int, step: float, low: NDArray[np.int64], high: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Give the levels nearest to the weights that each read begins at."""
+    """Return the levels nearest to the weights that each read begins at."""
     rows = np.atleast_2d(np.asarray(start, dtype=np.float64))
     if rows.shape not in ((1, len(low)), (reads, len(low))) or not np.isfinite(rows).all():
         raise InputError(
@@ -116,7 +116,7 @@ def _beginnings(
 
 
 def _loss_numbers(loss: Loss | ZeroOneLoss | QLoss) -> tuple[int, Floats]:
-    """Give a loss as the kernel takes it."""
+    """Return a loss as the kernel takes it."""
     from qcompile.solvers.anneal_kernels import CUT_HINGE, POLYNOMIAL, ZERO_ONE
 
     numbers = np.zeros(_HIGHEST_ORDER + 1)
@@ -134,7 +134,7 @@ def _loss_numbers(loss: Loss | ZeroOneLoss | QLoss) -> tuple[int, Floats]:
 def _signed_columns(
     data: Dataset,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], Floats]:
-    """Give y x by columns."""
+    """Return y x by columns."""
     import scipy.sparse as sp
 
     columns = sp.csc_array(data.x)

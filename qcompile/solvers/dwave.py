@@ -127,7 +127,7 @@ def _on_mock(problem: Pubo | Qubo, machine: Machine | None, seed: int) -> Embedd
 
 
 def _mock(machine: Machine, seed: int) -> Any:
-    """Give a mock of the machine with the same dead qubits and couplers."""
+    """Return a mock of the machine with the same dead qubits and couplers."""
     from dwave.samplers import SimulatedAnnealingSampler
     from dwave.system.testing import MockDWaveSampler
 

@@ -22,7 +22,7 @@ _BLOCKS = 64  # Gray codes that one task walks
 def enumerate_lowest(
     pubo: Pubo, keep: int, *, progress: Progress | None = None
 ) -> NDArray[np.int8]:
-    """Give the lowest assignments of all; among equal energies the smallest numbers.
+    """Return the lowest assignments of all; among equal energies the smallest numbers.
 
     Costs about one addition for each state and low bit: 2^30 states in some ten seconds a core.
     """

@@ -23,7 +23,7 @@ class Pool(NamedTuple):
 
 
 def pool_of(size: int, variables: int) -> Pool:
-    """Give an empty pool."""
+    """Return an empty pool."""
     return Pool(
         np.full(size, np.inf),
         np.zeros(size, dtype=np.uint64),
@@ -57,7 +57,7 @@ def offer(pool: Pool, energy: float, mark: np.uint64, state: NDArray[np.int32]) 
 
 @jit
 def zobrist(variable: int, level: int) -> np.uint64:
-    """Give a mark of one variable at one level; a state's mark is the xor of them."""
+    """Return a mark of one variable at one level; a state's mark is the xor of them."""
     x = np.uint64(variable) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(level) * np.uint64(
         0xD1B54A32D192ED03
     )

@@ -97,7 +97,7 @@ class Search:
         return max(1, -(-self.reads // _GROUPS)) if self.each is None else 1
 
     def run(self, starts: Sequence[int]) -> Iterator[Found]:
-        """Give the lowest states of each group, groups in order."""
+        """Return the lowest states of each group, groups in order."""
         from qcompile.solvers.pool_kernel import pool_of
 
         one, variables = self.prepare(*self.problem)
@@ -138,7 +138,7 @@ def run_restarts(
 
 
 def _some_of_each(firsts: list[Found], lowest: Found, keep: int) -> Found:
-    """Give the first states of each read, filled up with the lowest of all."""
+    """Return the first states of each read, filled up with the lowest of all."""
     distinct = _lowest(firsts, keep)
     taken = {state.tobytes() for state in distinct[1]}
     others = [i for i, state in enumerate(lowest[1]) if state.tobytes() not in taken]
@@ -158,7 +158,7 @@ def _some_groups(starts: Sequence[int], search: Search) -> list[Found]:
 
 
 def _lowest(found: Sequence[Found], keep: int) -> Found:
-    """Give the lowest distinct states, in order."""
+    """Return the lowest distinct states, in order."""
     energies = np.concatenate([part[0] for part in found])
     states = np.concatenate([part[1] for part in found])
     _, first = np.unique(states, axis=0, return_index=True)

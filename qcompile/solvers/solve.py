@@ -78,7 +78,7 @@ def solve(
 
 
 def _polynomial(problem: Pubo | Qubo | Embedded) -> Pubo:
-    """Give the polynomial over the logical bits."""
+    """Return the polynomial over the logical bits."""
     if isinstance(problem, Embedded):
         problem = problem.qubo
     return problem if isinstance(problem, Pubo) else restore(problem)

@@ -17,14 +17,14 @@ Matrix: TypeAlias = Any
 
 
 def frozen(array: ArrayLike, dtype: Any = np.float64) -> NDArray[Any]:
-    """Give a view of the array that nobody can write through."""
+    """Return a view of the array that nobody can write through."""
     view = np.ascontiguousarray(array, dtype=dtype).view()
     view.setflags(write=False)
     return view
 
 
 def extent(values: Floats) -> tuple[float, float]:
-    """Give the smallest size that is not 0 and the largest, piece by piece to spare memory."""
+    """Return the smallest size that is not 0 and the largest, piece by piece to spare memory."""
     smallest, largest = math.inf, 0.0
     flat = values.reshape(-1)
     for start in range(0, flat.size, 1 << 18):

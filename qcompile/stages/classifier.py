@@ -35,11 +35,11 @@ class Classifier:
             )
 
     def decision_function(self, rows: Matrix) -> Floats:
-        """Give w·x for raw rows: above 0 means the positive label."""
+        """Return w·x for raw rows: above 0 means the positive label."""
         return np.asarray(self.preparation.apply(self._as_wide(rows)) @ self.weights)
 
     def predict(self, rows: Matrix) -> Floats:
-        """Give labels for raw rows, as they were in the data; a decision of 0 is negative."""
+        """Return labels for raw rows, as they were in the data; a decision of 0 is negative."""
         return self.preparation.labels(np.where(self.decision_function(rows) > 0, 1.0, -1.0))
 
     def error(self, rows: Matrix, labels: NDArray[Any]) -> float:

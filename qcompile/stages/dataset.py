@@ -54,7 +54,7 @@ class Dataset:
         return min(positive, 1 - positive)
 
     def take(self, rows: NDArray[np.integer] | slice) -> Dataset:
-        """Give some of the rows."""
+        """Return some of the rows."""
         return replace(self, x=self.x[rows], y=frozen(self.y[rows]))
 
     def margins(self, weights: ArrayLike) -> Floats:
@@ -67,6 +67,6 @@ class Dataset:
 
 
 def wrong_answers(data: Dataset, weights: Floats) -> Floats:
-    """Give the share of wrong answers of many classifiers; a decision of 0 is a negative answer."""
+    """Return the share of wrong answers of many classifiers; a decision of 0 is a negative answer."""
     decisions = np.asarray(data.x @ weights.T)
     return np.asarray(np.mean((decisions > 0) != (data.y > 0)[:, None], axis=0))

@@ -54,7 +54,7 @@ class Embedding:
         return int(self.lengths.max(initial=0))
 
     def to_ocean(self) -> dict[int, tuple[int, ...]]:
-        """Give the dictionary that Ocean's composites take."""
+        """Return the dictionary that Ocean's composites take."""
         return dict(enumerate(self.chains))
 
 
@@ -79,7 +79,7 @@ class Embedded:
     offset: float
 
     def to_bqm(self) -> Any:
-        """Give a `dimod.BinaryQuadraticModel` of spins labelled by the machine's qubits."""
+        """Return a `dimod.BinaryQuadraticModel` of spins labelled by the machine's qubits."""
         import dimod
 
         bqm = dimod.BinaryQuadraticModel.from_numpy_vectors(
@@ -96,7 +96,7 @@ class Embedded:
 
 
 def problem_id(qubo: Qubo) -> str:
-    """Give a digest of which variables there are and which of them meet."""
+    """Return a digest of which variables there are and which of them meet."""
     digest = hashlib.sha256(f"{qubo.variables} {qubo.logical}".encode())
     digest.update(qubo.first.astype("<i4").tobytes())
     digest.update(qubo.second.astype("<i4").tobytes())
@@ -129,7 +129,7 @@ def check_embedding(embedding: Embedding, qubo: Qubo, machine: Machine | None = 
 
 
 def _owner(embedding: Embedding, machine: Machine) -> NDArray[np.int64]:
-    """Give the variable of each working qubit, or -1; insist that chains are there and disjoint."""
+    """Return the variable of each working qubit, or -1; insist that chains are there and disjoint."""
     if not embedding.lengths.all():
         raise InputError(f"variable {int(np.argmin(embedding.lengths))} has no qubit")
     variables = np.repeat(np.arange(len(embedding.chains)), embedding.lengths)

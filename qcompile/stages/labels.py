@@ -26,7 +26,7 @@ Label: TypeAlias = Hashable
 
 
 def first_repeated(values: Iterable[Label]) -> list[Label]:
-    """Give the first value that was there before, in a list, or an empty list."""
+    """Return the first value that was there before, in a list, or an empty list."""
     seen: set[Label] = set()
     for value in values:
         if value in seen:
@@ -47,7 +47,7 @@ def checked_labels(given: Any) -> list[Label]:
 
 
 def checked_label(value: Any) -> Label:
-    """Insist on a label that a file can hold: a whole number, a text, or a flat row of these."""
+    """Raise unless a label that a file can hold: a whole number, a text, or a flat row of these."""
     if isinstance(value, list | tuple) and value:
         return tuple(_simple_label(part) for part in value)
     return _simple_label(value)
@@ -75,7 +75,7 @@ def shown(value: Any) -> str:
 
 
 def labels_of(problem: Pubo | Qubo) -> list[Label]:
-    """Give the label of each variable (of a QUBO: without its ancillas)."""
+    """Return the label of each variable (of a QUBO: without its ancillas)."""
     size = problem.logical if isinstance(problem, Qubo) else problem.variables
     known = problem.source.get("labels")
     if known is None:

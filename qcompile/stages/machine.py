@@ -155,7 +155,7 @@ class Machine:
     def without(
         self, qubits: Iterable[int] = (), couplers: Iterable[tuple[int, int]] = ()
     ) -> Machine:
-        """Give the machine with more of it dead."""
+        """Return the machine with more of it dead."""
         more = frozenset((min(a, b), max(a, b)) for a, b in couplers)
         return replace(
             self,
@@ -164,7 +164,7 @@ class Machine:
         )
 
     def with_yield(self, share: float | str, *, seed: int = 0) -> Machine:
-        """Give the machine with qubits dead at random: a share that works, or "published".
+        """Return the machine with qubits dead at random: a share that works, or "published".
 
         "published" draws as many dead qubits, then dead couplers, as the published numbers say.
         """

@@ -84,7 +84,7 @@ class Moments:
         )
 
     def flipped(self) -> Moments:
-        """Give the moments of the same rows with every label turned round, exactly."""
+        """Return the moments of the same rows with every label turned round, exactly."""
         tensors = {key: frozen(-t) if key[0] % 2 else t for key, t in self.tensors.items()}
         return replace(self, tensors=tensors)
 

@@ -37,7 +37,7 @@ def rank_parts(features: int, degree: int) -> NDArray[np.int64]:
 
 
 def rank(multisets: NDArray[np.integer], features: int) -> NDArray[np.int64]:
-    """Give the positions of multisets, one a row, members ascending."""
+    """Return the positions of multisets, one a row, members ascending."""
     degree = multisets.shape[1]
     parts = rank_parts(features, degree)
     position = np.zeros(len(multisets), dtype=np.int64)
@@ -58,7 +58,7 @@ def enumerate_multisets(features: int, degree: int) -> NDArray[np.int32]:
 
 
 def inner(a: NDArray[np.float64], b: NDArray[np.float64], *, features: int, degree: int) -> float:
-    """Give the inner product of two full tensors, each multiset weighted by its orderings.
+    """Return the inner product of two full tensors, each multiset weighted by its orderings.
 
     Works slice by slice (all multisets with the same largest member), so that it needs no
     memory of the size of the tensors.
@@ -86,7 +86,7 @@ def orderings(features: int, degree: int) -> NDArray[np.float64]:
 
 
 def _orderings(features: int, degree: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the orderings of each multiset and how often its largest member is repeated."""
+    """Return the orderings of each multiset and how often its largest member is repeated."""
     orderings, run = np.ones(1), np.zeros(1)
     for t in range(1, degree + 1):
         new_orderings, new_run = [], []

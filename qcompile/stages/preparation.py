@@ -102,7 +102,7 @@ class Preparation:
         return mine == theirs
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain values for a file."""
+        """Return plain values for a file."""
         return {
             "raw_features": self.raw_features,
             "positive": self.positive,

@@ -93,13 +93,13 @@ class Pubo:
         return polynomial_energies(self, samples)
 
     def decode(self, samples: ArrayLike) -> Floats:
-        """Give the weights that samples of bits stand for."""
+        """Return the weights that samples of bits stand for."""
         if self.encoding is None:
             raise InputError("this polynomial was not compiled from data: it encodes no weights")
         return self.encoding.decode(samples)
 
     def to_dict(self) -> dict[tuple[int, ...], float]:
-        """Give a plain dictionary of terms; ``()`` is the constant."""
+        """Return a plain dictionary of terms; ``()`` is the constant."""
         terms: dict[tuple[int, ...], float] = {(): self.constant}
         for rows, values in zip(self.indices, self.coefficients, strict=True):
             terms.update(zip(map(tuple, rows.tolist()), values.tolist(), strict=True))
@@ -145,7 +145,7 @@ class Pubo:
         )
 
     def to_dimod(self) -> Any:
-        """Give a `dimod.BinaryPolynomial` over the same integer labels."""
+        """Return a `dimod.BinaryPolynomial` over the same integer labels."""
         import dimod
 
         # variables that no term uses stay variables

@@ -128,7 +128,7 @@ class Qubo:
         return energies if self.truncated is None else energies + self.truncated.energies(rows)
 
     def as_pubo(self) -> Pubo:
-        """Give the same polynomial, ancillas being variables like any other."""
+        """Return the same polynomial, ancillas being variables like any other."""
         used = np.flatnonzero(self.linear)
         order = np.lexsort((self.second, self.first))
         pairs = np.column_stack([self.first, self.second])[order]
@@ -151,13 +151,13 @@ class Qubo:
         return bits, np.count_nonzero(self.complete(bits) != rows, axis=1).astype(np.int64)
 
     def decode(self, samples: ArrayLike) -> Floats:
-        """Give the weights that samples stand for; ancillas are ignored."""
+        """Return the weights that samples stand for; ancillas are ignored."""
         if self.encoding is None:
             raise InputError("this QUBO was not compiled from data: it encodes no weights")
         return self.encoding.decode(samples)
 
     def to_bqm(self) -> Any:
-        """Give a `dimod.BinaryQuadraticModel` over the same integer labels, built from arrays."""
+        """Return a `dimod.BinaryQuadraticModel` over the same integer labels, built from arrays."""
         import dimod
 
         return dimod.BinaryQuadraticModel.from_numpy_vectors(
@@ -174,7 +174,7 @@ class Fingerprint:
 
 
 def row_marks(qubo: Qubo) -> tuple[str, ...]:
-    """Give a short digest of the coefficients of each variable: its own and its pairs'."""
+    """Return a short digest of the coefficients of each variable: its own and its pairs'."""
     starts = np.searchsorted(qubo.second, np.arange(qubo.variables + 1)).tolist()
     first, values = qubo.first.tobytes(), qubo.quadratic.tobytes()
     linear, marks = qubo.linear.tobytes(), []
@@ -192,7 +192,7 @@ def fixed_point(size: int) -> Floats:
 
 
 def fingerprint(pubo: Pubo) -> Fingerprint:
-    """Give value and gradient at the fixed point."""
+    """Return value and gradient at the fixed point."""
     point = np.append(fixed_point(pubo.variables), 1.0)
     value, gradient = pubo.constant, np.zeros(pubo.variables)
     for rows, coefficients in zip(pubo.indices, pubo.coefficients, strict=True):

@@ -59,7 +59,7 @@ class Samples:
         return np.asarray(self.bits[int(np.argmin(self.energies))])
 
     def lowest(self, count: int) -> Samples:
-        """Give the lowest distinct samples, in order of energy and then of bits.
+        """Return the lowest distinct samples, in order of energy and then of bits.
 
         How often a sample occurred adds up, and so do `broken` and `wrong`; its share of broken
         chains is the mean over all its occurrences, the rest is that of the first.
@@ -116,7 +116,7 @@ class Samples:
         return alike(marked, self.occurrences)
 
     def to_sampleset(self) -> Any:
-        """Give a `dimod.SampleSet` over the bits."""
+        """Return a `dimod.SampleSet` over the bits."""
         import dimod
 
         counts = {BROKEN: self.broken, WRONG: self.wrong}

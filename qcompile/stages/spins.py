@@ -27,7 +27,7 @@ _LARGEST_TERM = 20
 
 
 def spins_to_bits(polynomial: Pubo) -> Pubo:
-    """Give the polynomial of bits with the same energies, the given one being one of spins.
+    """Return the polynomial of bits with the same energies, the given one being one of spins.
 
     >>> spins_to_bits(Pubo.from_dict({(0, 1): 1.0})).to_dict()
     {(): 1.0, (0,): -2.0, (1,): -2.0, (0, 1): 4.0}
@@ -36,7 +36,7 @@ def spins_to_bits(polynomial: Pubo) -> Pubo:
 
 
 def bits_to_spins(polynomial: Pubo) -> Pubo:
-    """Give the terms over spins of a polynomial of bits; the way back of `spins_to_bits`.
+    """Return the terms over spins of a polynomial of bits; the way back of `spins_to_bits`.
 
     >>> bits_to_spins(Pubo.from_dict({(0, 1): 4.0})).to_dict()
     {(): 1.0, (0,): 1.0, (1,): 1.0, (0, 1): 1.0}

@@ -38,7 +38,7 @@ def added(
 
 
 def difference(one: Pubo, other: Pubo) -> Pubo:
-    """Give the polynomial one - other."""
+    """Return the polynomial one - other."""
     indices, coefficients = [], []
     for j in range(max(len(one.indices), len(other.indices))):
         rows, values = _terms(one, j)

@@ -136,7 +136,7 @@ class _Folds:
         return cls(parts, degree, None, pieces, sum(pieces[1:], pieces[0]))
 
     def without(self, number: int) -> _Fold:
-        """Give what is left without a fold."""
+        """Return what is left without a fold."""
         held = self.parts[number]
         rows = _joined([part for i, part in enumerate(self.parts) if i != number])
         if self.total is not None:
@@ -148,7 +148,7 @@ class _Folds:
 
 
 def _learns_from_rows(preparation: Mapping[str, Any]) -> bool:
-    """Say whether other rows would have been prepared otherwise."""
+    """Whether other rows would have been prepared otherwise."""
     return preparation.get("features") is not None or preparation.get("scale") in (
         "standard",
         "max-abs",

@@ -90,7 +90,7 @@ def search_lowest(
 
 
 def _narrower(loss: Loss) -> Loss:
-    """Give the loss with half of the range, and say so once."""
+    """Return the loss with half of the range, and say so once."""
     half = loss.range_ / 2
     start = "the loss rewarded wrong answers within the range that was chosen first"
     notes = [note for note in loss.notes if not note.startswith(start)]
@@ -98,7 +98,7 @@ def _narrower(loss: Loss) -> Loss:
 
 
 def goes_over_margins(rows: Dataset, bits: int, order: int, options: SolveOptions) -> bool:
-    """Say whether annealing the examples is cheaper than annealing the polynomial."""
+    """Whether annealing the examples is cheaper than annealing the polynomial."""
     if options.solver != "anneal" or order <= 3:
         return False
     entries = rows.density * len(rows) * rows.features
@@ -174,7 +174,7 @@ def _over_margins(
 
 
 def _effort(rows: Dataset, options: SolveOptions) -> tuple[int, int]:
-    """Give restarts and sweeps: as many as asked for, fewer where the data are large."""
+    """Return restarts and sweeps: as many as asked for, fewer where the data are large."""
     room = _WORK / max(1.0, rows.density * len(rows) * rows.features)
     fewest, most = _SWEEPS
     sweeps = options.sweeps or int(min(max(room / options.reads, fewest), most))

@@ -95,7 +95,7 @@ def substituted(qubo: Qubo) -> tuple[NDArray[np.int32], Floats, Floats]:
 
 
 def _distinct(sets: NDArray[np.int32], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the first place of each different row, and which of these each row is."""
+    """Return the first place of each different row, and which of these each row is."""
     if (size + 1) ** sets.shape[1] >= 2**63:  # rows that no number can stand for: slower
         _, first, where = np.unique(sets, axis=0, return_index=True, return_inverse=True)
         return first, where.reshape(-1)
