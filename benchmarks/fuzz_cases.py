@@ -579,7 +579,7 @@ _CHANGES: dict[str, Callable[[random.Random, bytes], bytes]] = {
 
 
 def bombs() -> dict[str, tuple[str, Callable[[], bytes]]]:
-    """Return small files that ask for much: for each the reader that gets it, and how to make it."""
+    """Return small files that ask for much: the reader of each, and how to make it."""
     line = b"1" + b" 1:1" * 10
     found: dict[str, tuple[str, Callable[[], bytes]]] = {
         "rows, gzip": ("svmlight gzip", lambda: _gzip((line[:5] + b"\n") * (1 << 25))),

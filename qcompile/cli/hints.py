@@ -108,7 +108,7 @@ def _make(kind: str, path: str) -> str:
 
 
 def _take(kind: str, path: str, expected: tuple[str, ...]) -> str:
-    """Return the command that takes such a file: on the way to what was expected, if there is one."""
+    """Return the command that takes such a file, preferably on the way to what was expected."""
     if kind == "pubo" and expected == ("qubo",):
         kind = "ising"  # both become a QUBO by the same command
     return _TAKEN_BY[kind].format(shlex.quote(path))

@@ -149,7 +149,7 @@ def names_machine(options: argparse.Namespace) -> bool:
 
 
 def machine_of(options: argparse.Namespace, known: Machine | None = None) -> Machine:
-    """Return the machine that the options describe: `known`, or the default, where none is named."""
+    """Return the machine that the options name; if they name none, `known` or the default."""
     machine = known if known is not None and options.machine is None else None
     machine = machine or load_machine(options.machine)
     if options.dead_qubits or options.dead_couplers:

@@ -97,7 +97,7 @@ def sampleset_of(content: dict[str, Any]) -> Any:
 
 
 def _check_arrays(content: Mapping[str, Any], rows: int) -> None:
-    """Raise unless plain numbers before dimod makes arrays: a type may claim any size for an item."""
+    """Raise FormatError unless all values are numbers, before dimod allocates arrays for them."""
     sample = content["sample_data"]
     found = [*_arrays_in(as_record(content["info"])), *content["vectors"].values(), sample]
     types = [array["data_type"] for array in found] + [content.get("sample_type", "int8")]

@@ -383,7 +383,7 @@ def _shared_pairs(
 
 
 def _stored(problem: _Problem) -> list[NDArray[np.int64]] | None:
-    """Return the annealed family for this number of bits: the next larger one without other bits."""
+    """Return the stored family for the next larger number of bits, without the surplus bits."""
     if problem.degree > _STORED_DEGREE:
         return None
     text = (files("qcompile.reduction") / "degree6_families.json").read_text()

@@ -219,7 +219,7 @@ def hides_rows(problem: Pubo | Qubo, samples: Samples) -> bool:
 
 
 def _checked_states(problem: Pubo | Qubo, samples: Samples) -> tuple[NDArray[np.int8], Floats]:
-    """Return states with their energies: random ones, or the lowest where there is no polynomial."""
+    """Return states with their energies: random ones, or the lowest if there is no polynomial."""
     encoding = problem.encoding
     assert encoding is not None
     if not _has_terms(problem):

@@ -380,7 +380,7 @@ def _change(
     kind: int,
     coefficients: NDArray[np.float64],
 ) -> float:
-    """Return what a change of one weight adds to the sum of costs; which loss is asked only once."""
+    """Return what a change of one weight adds to the sum of costs; branch on the loss only once."""
     total = 0.0
     if kind == POLYNOMIAL:
         for t in range(len(rows)):

@@ -67,6 +67,6 @@ class Dataset:
 
 
 def wrong_answers(data: Dataset, weights: Floats) -> Floats:
-    """Return the share of wrong answers of many classifiers; a decision of 0 is a negative answer."""
+    """Return the error of many classifiers; a decision of 0 counts as the negative label."""
     decisions = np.asarray(data.x @ weights.T)
     return np.asarray(np.mean((decisions > 0) != (data.y > 0)[:, None], axis=0))

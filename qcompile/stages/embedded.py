@@ -129,7 +129,7 @@ def check_embedding(embedding: Embedding, qubo: Qubo, machine: Machine | None = 
 
 
 def _owner(embedding: Embedding, machine: Machine) -> NDArray[np.int64]:
-    """Return the variable of each working qubit, or -1; insist that chains are there and disjoint."""
+    """Return the variable of each working qubit, or -1; raise if chains are missing or overlap."""
     if not embedding.lengths.all():
         raise InputError(f"variable {int(np.argmin(embedding.lengths))} has no qubit")
     variables = np.repeat(np.arange(len(embedding.chains)), embedding.lengths)

@@ -120,7 +120,7 @@ class Loss:
         return float(np.abs(real).min()) if len(real) else math.inf
 
     def _turn_before_a_reward(self, level: Floats) -> float:
-        """Return the last rise before a wrong margin costs less than nothing; `level` has slope 0."""
+        """Return the last rise before a wrong margin costs less than 0; `level` has slope 0."""
         wrong = np.sort(level[level < 0])[::-1]
         rewarded = np.flatnonzero(self(wrong) < min(0.0, self.coefficients[0]))
         if not len(rewarded):
