@@ -42,7 +42,6 @@ from qcompile.files.qubo_text import LINES, TEXTS
 from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Ancillas, Fingerprint, Qubo, Seal, fingerprint, row_marks
-from qcompile.stages.terms import difference
 
 __all__ = ["ENDINGS", "load_qubo", "save_qubo"]
 
@@ -141,7 +140,7 @@ def _record_mark(known: Mapping[str, Any], qubo: Qubo) -> str:
 
 def _kept(qubo: Qubo, pubo: Pubo) -> Pubo:
     """Return the polynomial that the ancillas carry: without what a budget left out."""
-    return pubo if qubo.truncated is None else difference(pubo, qubo.truncated)
+    return pubo if qubo.truncated is None else pubo - qubo.truncated
 
 
 def _terms_to_list(pubo: Pubo) -> list[Any]:

@@ -304,7 +304,8 @@ def _with_indicators(pubo: Pubo, encoding: Encoding, l0: float) -> Pubo:
     extra: dict[tuple[int, ...], float] = {}
     if encoding.bits == 1:
         extra = {(q,): l0 for q in range(encoding.variables)}
-        return _plus(pubo, Pubo.from_dict(extra, variables=encoding.variables), l0)
+        added = Pubo.from_dict(extra, variables=encoding.variables)
+        return replace(pubo.with_terms(pubo + added), l0=l0)
     strength = _INDICATOR_STRENGTH * l0
     for a in range(encoding.features):
         indicator = encoding.variables + a
@@ -312,26 +313,4 @@ def _with_indicators(pubo: Pubo, encoding: Encoding, l0: float) -> Pubo:
         for t in range(encoding.bits):
             extra[a * encoding.bits + t,] = strength
             extra[a * encoding.bits + t, indicator] = -strength
-    return _plus(pubo, Pubo.from_dict(extra), l0)
-
-
-def _plus(pubo: Pubo, extra: Pubo, l0: float) -> Pubo:
-    """Add a few terms of degree 1 and 2."""
-    indices, coefficients = list(pubo.indices), list(pubo.coefficients)
-    for j in range(len(extra.indices)):
-        if j == len(indices):
-            indices.append(frozen(np.empty((0, j + 1)), np.int32))
-            coefficients.append(frozen(np.empty(0)))
-        rows = np.concatenate([indices[j], extra.indices[j]])
-        values = np.concatenate([coefficients[j], extra.coefficients[j]])
-        unique, where = np.unique(rows, axis=0, return_inverse=True)
-        sums = np.bincount(where.ravel(), weights=values, minlength=len(unique))
-        indices[j] = frozen(unique[sums != 0], np.int32)
-        coefficients[j] = frozen(sums[sums != 0])
-    return replace(
-        pubo,
-        variables=extra.variables,
-        indices=tuple(indices),
-        coefficients=tuple(coefficients),
-        l0=l0,
-    )
+    return replace(pubo.with_terms(pubo + Pubo.from_dict(extra)), l0=l0)

@@ -78,7 +78,7 @@ def _solve(pubo: Pubo, encoding: Encoding) -> WeightCubic:
     rank = np.arange(len(feature)) - np.searchsorted(feature, feature)  # place within the feature
     bits_of = np.bincount(feature, minlength=n)
     first, second, third = np.zeros(n), np.zeros((n, n)), np.zeros((n, n, n))
-    one, two, three = (_terms(pubo, j) for j in (1, 2, 3))
+    one, two, three = (pubo.of_degree(j) for j in (1, 2, 3))
 
     rows, values = three
     f = feature[rows]
@@ -139,12 +139,6 @@ def _third_of_two_bits(
             continue
         slope = (single[i] / c - single[i + 1] / d) / (c - d)
         third[a, a, a] = 12 * (pair[a] / (2 * c * d) - slope) / (c + d)
-
-
-def _terms(pubo: Pubo, degree: int) -> tuple[NDArray[np.int32], Floats]:
-    if len(pubo.indices) < degree:
-        return np.zeros((0, degree), dtype=np.int32), np.zeros(0)
-    return pubo.indices[degree - 1], pubo.coefficients[degree - 1]
 
 
 def _first_choice(features: NDArray[np.int64], rank: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -33,7 +33,6 @@ from qcompile.runtime import memory
 from qcompile.stages.arrays import Floats, frozen, sum_by
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Ancillas, Qubo
-from qcompile.stages.terms import difference
 
 __all__ = ["QuboOptions", "quadratize"]
 
@@ -59,7 +58,6 @@ def quadratize(
     experiments; below 1 the result may be wrong. `max_ancillas` leaves out the least important
     terms until the budget is kept; ``Qubo.error`` bounds what that changes.
 
-    >>> from qcompile.artifacts import Pubo
     >>> qubo = quadratize(Pubo.from_dict({(0, 1, 2): -3.0, (0, 1, 3): 2.0}))
     >>> qubo.ancillas.factors.tolist()
     [[0, 1]]
@@ -80,19 +78,13 @@ def quadratize(
             return _nested(pubo, covered, strength)
         kept, fewer, error = truncate_terms(pubo, max_ancillas, method=cover, seed=seed)
         made = _nested(kept, fewer, strength) if fewer else _cubic(kept, _no_pairs(), strength)
-        return replace(made, error=error, truncated=difference(pubo, kept))
-    triples, _ = _degree(pubo, 3)
+        return replace(made, error=error, truncated=pubo - kept)
+    triples, _ = pubo.of_degree(3)
     pairs = cover_triples(triples, pubo.variables, method=cover, seed=seed, time_limit=time_limit)
     if max_ancillas is None or len(pairs) <= max_ancillas:
         return _cubic(pubo, pairs, strength)
     kept, pairs, error = truncate_triples(pubo, pairs, max_ancillas)
-    return replace(_cubic(kept, pairs, strength), error=error, truncated=difference(pubo, kept))
-
-
-def _degree(pubo: Pubo, degree: int) -> tuple[NDArray[np.int32], Floats]:
-    if degree <= len(pubo.indices):
-        return pubo.indices[degree - 1], pubo.coefficients[degree - 1]
-    return np.empty((0, degree), dtype=np.int32), np.empty(0)
+    return replace(_cubic(kept, pairs, strength), error=error, truncated=pubo - kept)
 
 
 def _gate(gains: Floats, strength: float) -> tuple[Floats, Floats]:
@@ -124,7 +116,7 @@ def _cubic(pubo: Pubo, cover: PairCover, strength: float) -> Qubo:
         whole[: starts[0]] = part
     routes.fill(starts, -(on + off), first, second, quadratic)
     linear = np.zeros(size + number)
-    singles, single_values = _degree(pubo, 1)
+    singles, single_values = pubo.of_degree(1)
     linear[singles[:, 0]] = single_values
     linear[size:] = on + 2 * off
     table = Ancillas(
@@ -144,7 +136,7 @@ class _Routes:
     @classmethod
     def of(cls, pubo: Pubo, cover: PairCover) -> _Routes:
         size, number = pubo.variables, len(cover)
-        triples, values = _degree(pubo, 3)
+        triples, values = pubo.of_degree(3)
         counts, gains = np.zeros(number, dtype=np.int64), np.zeros((number, 2))
         if not number:
             return cls(counts, gains, lambda *arrays: None)
@@ -191,7 +183,7 @@ def _merge_pairs(
     pubo: Pubo, pairs: NDArray[np.integer], values: Floats
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
     """Add pairs to those of the polynomial; sorted by the second variable, then the first."""
-    own, own_values = _degree(pubo, 2)
+    own, own_values = pubo.of_degree(2)
     rows = np.concatenate([own, pairs]).astype(np.int64)
     keys = rows[:, 1] * (1 << 32) + rows[:, 0]
     unique, where = np.unique(keys, return_inverse=True)
@@ -207,7 +199,7 @@ def _nested(pubo: Pubo, cover: SubsetCover, strength: float) -> Qubo:
     gains, counts = _loads(cover, size)
     on, off = _gate(gains, strength)
     linear = np.zeros(size + number)
-    singles, single_values = _degree(pubo, 1)
+    singles, single_values = pubo.of_degree(1)
     linear[singles[:, 0]] = single_values
     linear[size:] = on + 2 * off
     ids = np.arange(size, size + number, dtype=np.int32)
@@ -282,7 +274,7 @@ def _qubo(
 
 @dataclass(frozen=True)
 class QuboOptions:
-    """How to reduce the polynomial; see `qcompile.quadratize.quadratize`."""
+    """How to reduce the polynomial; see `quadratize`."""
 
     cover: str = "auto"
     strength: float = 1.0

@@ -6,14 +6,13 @@ polynomial that was reduced, up to rounding.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
-from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.arrays import frozen
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
+from qcompile.stages.terms import collect
 
 __all__ = ["restore"]
 
@@ -44,7 +43,7 @@ def restore(qubo: Qubo) -> Pubo:
     degrees = np.count_nonzero(rows < qubo.logical, axis=1)
     for degree in range(1, int(degrees.max(initial=0)) + 1):
         chosen = degrees == degree
-        terms, sums = _collect(rows[chosen, :degree], values[chosen])
+        terms, sums = collect(rows[chosen, :degree], values[chosen])
         kept = np.abs(sums) > _DUST * largest
         indices.append(frozen(terms[kept], np.int32))
         coefficients.append(frozen(sums[kept]))
@@ -63,7 +62,7 @@ def restore(qubo: Qubo) -> Pubo:
         preparation=qubo.preparation,
         source=qubo.source,
     )
-    return pubo if qubo.truncated is None else _plus(pubo, qubo.truncated)
+    return pubo if qubo.truncated is None else pubo.with_terms(pubo + qubo.truncated)
 
 
 def _members(qubo: Qubo) -> NDArray[np.int32]:
@@ -84,32 +83,3 @@ def _distinct(rows: NDArray[np.int32], empty: int) -> NDArray[np.int32]:
     again = ordered[:, 1:] == ordered[:, :-1]
     ordered[:, 1:][again] = empty
     return np.sort(ordered, axis=1)
-
-
-def _collect(rows: NDArray[np.int32], values: Floats) -> tuple[NDArray[np.int32], Floats]:
-    """Add up equal terms, in lexicographic order."""
-    if not len(rows):
-        return rows, values
-    order = np.lexsort(rows.T[::-1])
-    rows, values = rows[order], values[order]
-    starts = np.flatnonzero(np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)])
-    return rows[starts], np.add.reduceat(values, starts)
-
-
-def _plus(one: Pubo, two: Pubo) -> Pubo:
-    indices, coefficients = [], []
-    for degree in range(1, max(len(one.indices), len(two.indices)) + 1):
-        rows, values = [], []
-        for pubo in (one, two):
-            if len(pubo.indices) >= degree:
-                rows.append(pubo.indices[degree - 1])
-                values.append(pubo.coefficients[degree - 1])
-        terms, sums = _collect(np.concatenate(rows), np.concatenate(values))
-        indices.append(frozen(terms, np.int32))
-        coefficients.append(frozen(sums))
-    return replace(
-        one,
-        constant=one.constant + two.constant,
-        indices=tuple(indices),
-        coefficients=tuple(coefficients),
-    )

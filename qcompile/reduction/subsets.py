@@ -57,7 +57,7 @@ def cover_monomials(pubo: Pubo, *, method: str = "auto", seed: int = 0) -> Subse
     """Choose subsets whose products make every term of degree 3 and more."""
     if method == "exact":
         raise InputError("cover exact is for cubics; for higher degrees use auto")
-    if pubo.degree > _WIDEST:
+    if pubo.degree > _WIDEST or not _Problem.can_number(pubo):
         return _cover_wide(pubo, method, seed)
     problem = _Problem.of(pubo)
     families = _families(problem, pubo, method)
@@ -77,7 +77,8 @@ def _cover_wide(pubo: Pubo, method: str, seed: int) -> SubsetCover:
     """Make terms with too many subsets out of products of two factors."""
     if method not in ("auto", "greedy"):
         raise InputError(
-            f"terms of degree {pubo.degree} have too many subsets for cover {method}; use auto"
+            f"terms of degree {pubo.degree} over {pubo.variables:,} variables have too many "
+            f"subsets for cover {method}; use auto"
         )
     terms = [row for rows in pubo.indices[2:] for row in rows.tolist()]
     steps = sum(len(term) ** 3 for term in terms)
@@ -135,14 +136,15 @@ class _Problem:
     chooses: NDArray[np.int64]
     bases: NDArray[np.int64]
 
+    @staticmethod
+    def can_number(pubo: Pubo) -> bool:
+        """Whether each subset of the variables has a number of its own below 2^62."""
+        return sum(comb(pubo.variables, t) for t in range(pubo.degree + 1)) < 2**62
+
     @classmethod
     def of(cls, pubo: Pubo) -> _Problem:
         size, degree = pubo.variables, pubo.degree
-        if sum(comb(size, t) for t in range(degree + 1)) >= 2**62:
-            raise InputError(
-                f"{size} variables are too many for products of {degree}: number the variables "
-                "that are used from 0 on, or lower the degree"
-            )
+        assert cls.can_number(pubo)
         chooses = np.array(
             [[comb(i, t) for i in range(size)] for t in range(degree + 1)], dtype=np.int64
         )

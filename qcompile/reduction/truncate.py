@@ -18,7 +18,7 @@ from qcompile.reduction.cover import PairCover, shrink_cover
 from qcompile.reduction.subsets import SubsetCover, cover_monomials
 from qcompile.stages.arrays import frozen
 from qcompile.stages.pubo import Pubo
-from qcompile.stages.terms import added
+from qcompile.stages.terms import collect
 
 __all__ = ["truncate_terms", "truncate_triples"]
 
@@ -82,10 +82,9 @@ def _without(pubo: Pubo, degree: int, drop: NDArray[np.bool_]) -> tuple[Pubo, fl
     for size in range(1, degree):
         share = -((-1.0) ** (degree - size)) * 2.0 ** (size - degree)
         extra = [rows[:, members] for members in combinations(range(degree), size)]
-        indices[size - 1], coefficients[size - 1] = added(
-            indices[size - 1], coefficients[size - 1], np.concatenate(extra),
-            np.tile(values * share, len(extra)), pubo.variables,
-        )  # fmt: skip
+        indices[size - 1], coefficients[size - 1] = collect(
+            *pubo.of_degree(size), (np.concatenate(extra), np.tile(values * share, len(extra)))
+        )
     constant = pubo.constant - (-1.0) ** degree * 2.0**-degree * float(values.sum())
     made = replace(
         pubo, constant=constant, indices=tuple(indices), coefficients=tuple(coefficients)

@@ -29,6 +29,8 @@ def count(features: int, degree: int) -> int:
 
 def rank_parts(features: int, degree: int) -> NDArray[np.int64]:
     """Tabulate what feature i adds to the position as the t-th smallest member: [t, i]."""
+    if count(features, degree) >= 2**63:
+        raise OverflowError(f"positions of {degree} of {features} features exceed 64 bits")
     table = np.zeros((degree + 1, features), dtype=np.int64)
     for t in range(1, degree + 1):
         # C(i + t - 1, t), each row the running sum of the row above it.

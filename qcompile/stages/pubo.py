@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.encoding import Encoding
 from qcompile.stages.loss import Loss
 from qcompile.stages.preparation import Preparation
+from qcompile.stages.terms import collect
 
 __all__ = ["Pubo", "polynomial_energies"]
 
@@ -87,6 +88,47 @@ class Pubo:
     def num_terms(self) -> int:
         """Number of terms, the constant not counted."""
         return sum(self.terms)
+
+    def of_degree(self, degree: int) -> tuple[NDArray[np.int32], Floats]:
+        """Return rows and coefficients of one degree; both are empty if there are none."""
+        if degree <= len(self.indices):
+            return self.indices[degree - 1], self.coefficients[degree - 1]
+        return frozen(np.empty((0, degree)), np.int32), frozen(np.empty(0))
+
+    def __add__(self, other: Pubo) -> Pubo:
+        """Add two polynomials of the same bits; the sum is bare: it was not compiled from data.
+
+        >>> one, two = Pubo.from_dict({(0, 1): 1.0}), Pubo.from_dict({(0, 1): 2.0, (2,): 1.0})
+        >>> (one + two).to_dict()
+        {(): 0.0, (2,): 1.0, (0, 1): 3.0}
+        """
+        return self._combined(other, 1.0)
+
+    def __sub__(self, other: Pubo) -> Pubo:
+        """Subtract a polynomial of the same bits; the difference is bare."""
+        return self._combined(other, -1.0)
+
+    def with_terms(self, terms: Pubo) -> Pubo:
+        """Return the polynomial `terms` with the record of this one: encoding, loss, data."""
+        return replace(
+            self,
+            variables=terms.variables,
+            constant=terms.constant,
+            indices=terms.indices,
+            coefficients=terms.coefficients,
+        )
+
+    def _combined(self, other: Pubo, sign: float) -> Pubo:
+        parts = []
+        for degree in range(1, max(len(self.indices), len(other.indices)) + 1):
+            rows, values = other.of_degree(degree)
+            parts.append(collect(*self.of_degree(degree), (rows, sign * values)))
+        return Pubo(
+            variables=max(self.variables, other.variables),
+            constant=self.constant + sign * other.constant,
+            indices=tuple(rows for rows, _ in parts),
+            coefficients=tuple(values for _, values in parts),
+        )
 
     def energies(self, samples: ArrayLike) -> Floats:
         """Energy of each row of 0/1 values; the cost does not depend on the data."""

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from qcompile.errors import InputError
 from qcompile.runtime import memory
-from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.arrays import Floats
 from qcompile.stages.pubo import Pubo
+from qcompile.stages.terms import collect
 
 __all__ = ["bits_to_spins", "spins_to_bits"]
 
@@ -66,7 +67,7 @@ def _substituted(polynomial: Pubo, base: float, slope: float) -> Pubo:
                 made[size - 1].append((rows, values))
             else:
                 constant += float(values.sum())
-        merged = [_merged(parts) for parts in made]
+        merged = [collect(*parts[0], *parts[1:]) for parts in made]
     if not (math.isfinite(constant) and all(np.isfinite(v).all() for _, v in merged)):
         raise InputError("a coefficient leaves the range of numbers between spins and bits")
     return replace(
@@ -87,15 +88,3 @@ def _parts(
             part = values * (base ** (degree - size) * slope**size)
             for members in combinations(range(degree), size):
                 yield size, rows[:, list(members)], part
-
-
-def _merged(parts: list[tuple[NDArray[np.int32], Floats]]) -> tuple[NDArray[np.int32], Floats]:
-    """Sort rows of the same size and add up equal ones; what cancels out is left out."""
-    rows = np.concatenate([rows for rows, _ in parts])
-    values = np.concatenate([values for _, values in parts])
-    order = np.lexsort(rows.T[::-1])
-    rows, values = rows[order], values[order]
-    new = np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)])
-    sums = np.add.reduceat(values, np.flatnonzero(new))
-    used = sums != 0
-    return frozen(rows[new][used], np.int32), frozen(sums[used])

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from qcompile.stages.arrays import Floats, sum_by
 from qcompile.stages.pubo import Pubo
-from qcompile.stages.qubo import Fingerprint, Qubo, add_derivatives, fixed_point, row_marks
+from qcompile.stages.qubo import Fingerprint, Qubo, fixed_point, row_marks
 from qcompile.verification.check import ROUNDING, Check
 
 __all__ = ["check_fingerprint", "check_integrity", "check_structure", "check_terms", "substituted"]
@@ -88,22 +88,29 @@ def substituted(qubo: Qubo) -> tuple[NDArray[np.int32], Floats, Floats]:
     values = np.concatenate([qubo.linear, qubo.quadratic])
     used = int((sets != size).sum(axis=1).max(initial=1))
     sets = sets[:, :used]
-    first, where = _distinct(sets, size)
+    first, where = _distinct(sets)
     sums = sum_by(where, values, len(first))
     room = sum_by(where, np.abs(values), len(first))
     return sets[first], sums, room
 
 
-def _distinct(sets: NDArray[np.int32], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first place of each different row, and which of these each row is."""
-    if (size + 1) ** sets.shape[1] >= 2**63:  # rows that no number can stand for: slower
-        _, first, where = np.unique(sets, axis=0, return_index=True, return_inverse=True)
-        return first, where.reshape(-1)
-    keys = np.zeros(len(sets), dtype=np.int64)
-    for t in range(sets.shape[1]):
-        keys = keys * (size + 1) + sets[:, t]
-    _, first, where = np.unique(keys, return_index=True, return_inverse=True)
-    return first, where
+def _distinct(sets: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first place of each different row, and the number of each row among these.
+
+    Rows are compared member by member: a number that packs a row may overflow, and then two
+    different terms would pass for one.
+    """
+    wide = sets.astype(np.int64)
+    if wide.shape[1] % 2:
+        wide = np.concatenate([wide, np.zeros((len(wide), 1), dtype=np.int64)], axis=1)
+    pairs = (wide[:, ::2] << 32) + wide[:, 1::2]  # exact: a member has less than 32 bits
+    order = np.lexsort(pairs.T[::-1])
+    ordered = sets[order]
+    new = np.ones(len(sets), dtype=np.bool_)
+    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    number = np.empty(len(sets), dtype=np.int64)
+    number[order] = np.cumsum(new) - 1
+    return order[new], number
 
 
 def _tolerance(room: Floats) -> Floats:
@@ -113,36 +120,40 @@ def _tolerance(room: Floats) -> Floats:
 def check_terms(
     qubo: Qubo, sets: NDArray[np.int32], values: Floats, room: Floats, pubo: Pubo
 ) -> Check:
-    """Compare the substituted QUBO with the polynomial, term by term."""
+    """Compare the substituted QUBO, and what was left out of it, with the polynomial."""
     name = "algebra, term by term"
     if pubo.variables != qubo.logical:
         return Check(name, False, f"{pubo.variables} variables against {qubo.logical} bits")
     size = qubo.logical
-    width = max(sets.shape[1], pubo.degree)
-    expected_sets, expected = [], []
-    for rows, coefficients in zip(pubo.indices, pubo.coefficients, strict=True):
-        if len(rows):
-            padded = np.full((len(rows), width), size, dtype=np.int32)
-            padded[:, : rows.shape[1]] = rows
-            expected_sets.append(padded)
-            expected.append(coefficients)
-    found = np.full((len(sets), width), size, dtype=np.int32)
-    found[:, : sets.shape[1]] = sets
-    joined = np.concatenate([found, *expected_sets])
-    keys = np.zeros(len(joined), dtype=np.int64)
-    for t in range(width):
-        keys = keys * (size + 1) + joined[:, t]
-    unique, first, where = np.unique(keys, return_index=True, return_inverse=True)
-    signed = np.concatenate([values, *(-np.asarray(c) for c in expected)])
-    gap = sum_by(where, signed, len(unique))
-    allowed = sum_by(where, np.concatenate([room, *map(np.abs, expected)]), len(unique))
+    # what the QUBO has, plus what was left out, minus what the polynomial has, must be nothing
+    signed = [(pubo, -1.0)] if qubo.truncated is None else [(pubo, -1.0), (qubo.truncated, 1.0)]
+    width = max(sets.shape[1], *(polynomial.degree for polynomial, _ in signed))
+    rows, gaps, sizes = [_padded(sets, width, size)], [values], [room]
+    for polynomial, sign in signed:
+        for members, coefficients in zip(polynomial.indices, polynomial.coefficients, strict=True):
+            if len(members):
+                rows.append(_padded(members, width, size))
+                gaps.append(sign * coefficients)
+                sizes.append(np.abs(coefficients))
+    joined = np.concatenate(rows)
+    first, where = _distinct(joined)
+    gap = sum_by(where, np.concatenate(gaps), len(first))
+    allowed = sum_by(where, np.concatenate(sizes), len(first))
     wrong = np.flatnonzero(np.abs(gap) > _tolerance(allowed))
     if len(wrong):
         term = tuple(int(i) for i in joined[first[wrong[0]]] if i < size)
         return Check(name, False, f"{len(wrong)} terms differ, first {term} by {gap[wrong[0]]:.3g}")
-    if abs(qubo.offset - pubo.constant) > ROUNDING * max(1.0, abs(pubo.constant)):
-        return Check(name, False, f"the constant is {qubo.offset!r}, not {pubo.constant!r}")
-    return Check(name, True, f"all {len(unique):,} terms and the constant agree")
+    constant = qubo.offset + (0.0 if qubo.truncated is None else qubo.truncated.constant)
+    if abs(constant - pubo.constant) > ROUNDING * max(1.0, abs(pubo.constant), abs(qubo.offset)):
+        return Check(name, False, f"the constant is {constant!r}, not {pubo.constant!r}")
+    return Check(name, True, f"all {len(first):,} terms and the constant agree")
+
+
+def _padded(rows: NDArray[np.int32], width: int, fill: int) -> NDArray[np.int32]:
+    """Return rows of `width` members, filled up with a number that is no variable."""
+    made = np.full((len(rows), width), fill, dtype=np.int32)
+    made[:, : rows.shape[1]] = rows
+    return made
 
 
 def check_fingerprint(
@@ -154,9 +165,9 @@ def check_fingerprint(
     if len(reference.gradient) != size:
         return Check(name, False, f"a reference of {len(reference.gradient)} bits, not {size}")
     point = np.append(fixed_point(size), 1.0)
-    gradient, allowed = np.zeros(size), np.zeros(size)
-    value = qubo.offset + add_derivatives(sets, values, point, gradient)
-    add_derivatives(sets, room, point, allowed)
+    value, gradient = _value_and_gradient(sets, values, point)
+    value += qubo.offset
+    _, allowed = _value_and_gradient(sets, room, point)
     wrong = np.flatnonzero(np.abs(gradient - reference.gradient) > _tolerance(allowed))
     if len(wrong):
         terms = ", ".join(map(str, wrong[:6].tolist()))
@@ -168,3 +179,19 @@ def check_fingerprint(
     if abs(value - reference.value) > _tolerance(room).sum() + ROUNDING * abs(value):
         return Check(name, False, f"the constant is off by {value - reference.value:.3g}")
     return Check(name, True, "value and gradient at a fixed point agree: the same polynomial")
+
+
+def _value_and_gradient(
+    sets: NDArray[np.int32], values: Floats, point: Floats
+) -> tuple[float, Floats]:
+    """Return the sum of the terms and its gradient; the last coordinate is 1 and no variable.
+
+    No coordinate of the point is 0: a term divided by one of its variables is its derivative.
+    """
+    terms = values.copy()
+    for members in sets.T:
+        terms *= point[members]
+    gradient = np.zeros(len(point))
+    for members in sets.T:
+        np.add.at(gradient, members, terms / point[members])
+    return float(terms.sum()), gradient[:-1]
