@@ -33,4 +33,4 @@ $(READY): setup.cfg pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist out .ci/work docs/_build
+	rm -rf $(VENV) build dist out .ci/work docs/_build docs/examples/made

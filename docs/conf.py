@@ -19,6 +19,7 @@ extensions = [
     "every_name",
     "mathml",
     "myst_parser",
+    "notebook_pages",
     "plain_docstrings",
     "repository_pages",
     "sphinx.ext.autodoc",
@@ -56,7 +57,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": []}
+html_sidebars: dict[str, list[str]] = {"index": []}
 html_theme_options = {
     "logo": {"text": f"qcompile {release}"},
     "navbar_align": "left",

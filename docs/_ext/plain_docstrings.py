@@ -26,19 +26,21 @@ LINKED = re.compile(r"(?:qcompile\.)?(?:[a-z_]+\.)*(\w+)(?:\(\))?")
 
 
 def as_rest(text: str, names: Collection[str] = ()) -> str:
-    """Return a plain docstring as reStructuredText; `names` become links where they are code."""
+    """Return a docstring without its indentation as reStructuredText, with links to `names`."""
     return "\n\n".join(_paragraphs(text, names))
 
 
 def _paragraphs(text: str, names: Collection[str]) -> Iterator[str]:
-    for paragraph in re.split(r"\n[ \t]*\n", inspect.cleandoc(text)):
+    for paragraph in re.split(r"\n[ \t]*\n", text.strip("\n")):
         # a doctest may follow its sentence without a blank line
-        told, prompt, rest = paragraph.partition(">>>")
-        if told.strip("\n"):
-            indented = all(line.startswith("    ") for line in told.rstrip("\n").split("\n"))
-            yield f"::\n\n{told}" if indented else _inline(told.rstrip("\n"), names)
+        prompt = re.search(r"^ *>>> ", paragraph, re.MULTILINE)
+        end = prompt.start() if prompt else len(paragraph)
+        told = paragraph[:end].rstrip("\n")
+        if told:
+            indented = all(line.startswith("    ") for line in told.split("\n"))
+            yield f"::\n\n{told}" if indented else _inline(told, names)
         if prompt:
-            yield prompt + rest
+            yield paragraph[end:]
 
 
 def _inline(text: str, names: Collection[str]) -> str:
