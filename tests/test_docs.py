@@ -239,7 +239,7 @@ def extension(name: str) -> dict[str, Any]:
         ("See `solve`.", "See :py:obj:`solve <qcompile.solve>`."),
         (
             "`qcompile.a.solve`, `x.solve`",
-            ":py:obj:`qcompile.a.solve <qcompile.solve>`, ``x.solve``",
+            ":py:obj:`qcompile.solve <qcompile.solve>`, ``x.solve``",
         ),
         ("Count.\n\n>>> a_b\n1\n", "Count.\n\n>>> a_b\n1"),
         ("Like so:\n>>> a_b\n1", "Like so:\n\n>>> a_b\n1"),

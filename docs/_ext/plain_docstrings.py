@@ -60,7 +60,9 @@ def _inline(text: str, names: Collection[str]) -> str:
 def _code(code: str, names: Collection[str]) -> str:
     found = LINKED.fullmatch(code)
     if found and found[1] in names and (code == found[1] or code.startswith("qcompile.")):
-        return f":py:obj:`{code} <qcompile.{found[1]}>`"
+        # where in the package it is defined is nobody's concern
+        shown = f"qcompile.{found[1]}" if "." in code else code
+        return f":py:obj:`{shown} <qcompile.{found[1]}>`"
     return f"``{code}``"
 
 
