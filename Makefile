@@ -1,10 +1,11 @@
-# `make demo` trains a classifier, `make test` runs the tests: both set up what they need first.
+# `make demo` trains a classifier, `make test` runs the tests, `make docs` builds the site
+# in docs/_build/html: each sets up what it needs first.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint docs clean
 
 demo: $(READY)
 	$(BIN)/python examples/first_classifier.py
@@ -18,6 +19,11 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Every warning is an error; -E reads all pages anew, so that none is left from an earlier build.
+docs: $(READY)
+	$(BIN)/python -m sphinx -q -E -n -W --keep-going -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 $(READY): setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "qcompile needs Python 3.11 or newer; found $$($(PYTHON) --version). Try: make PYTHON=python3.12 ..."; exit 2; }
@@ -28,4 +34,4 @@ $(READY): setup.cfg pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist out .ci/work
+	rm -rf $(VENV) build dist out .ci/work docs/_build docs/examples/made

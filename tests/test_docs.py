@@ -11,6 +11,7 @@ import contextlib
 import doctest
 import io
 import re
+import runpy
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 
 import pytest
 
+import qcompile
 from qcompile.cli.app import main
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -212,3 +214,52 @@ def test_every_command_is_in_the_docs() -> None:
 
     every = "\n".join(PAGES.values())
     assert [name for name in commands() if f"qcompile {name}" not in every] == []
+
+
+def names_told() -> list[str]:
+    """Give the names that the pages of docs/api explain."""
+    pages = "\n".join(path.read_text() for path in sorted((DOCS / "api").glob("*.rst")))
+    return re.findall(r"^\.\. (?:auto(?:class|exception|function)|py:data):: (\S+)$", pages, re.M)
+
+
+def test_every_public_name_is_in_the_reference_once() -> None:
+    assert sorted(names_told()) == sorted(qcompile.__all__)
+
+
+def extension(name: str) -> dict[str, Any]:
+    return runpy.run_path(str(DOCS / "_ext" / f"{name}.py"))
+
+
+@pytest.mark.parametrize(
+    ("plain", "rest"),
+    [
+        ("Weights reach range_ · s, |x|* too.", r"Weights reach range\_ · s, \|x\|\* too."),
+        ("`keep` and ``Pubo.dropped``.", "``keep`` and ``Pubo.dropped``."),
+        ('"discard"s `x`s.', '"discard"s ``x``\\ s.'),
+        ("See `solve`.", "See :py:obj:`solve <qcompile.solve>`."),
+        (
+            "`qcompile.a.solve`, `x.solve`",
+            ":py:obj:`qcompile.solve <qcompile.solve>`, ``x.solve``",
+        ),
+        ("Count.\n\n>>> a_b\n1\n", "Count.\n\n>>> a_b\n1"),
+        ("Like so:\n>>> a_b\n1", "Like so:\n\n>>> a_b\n1"),
+        ("Form:\n\n        a_b  c\n", "Form:\n\n::\n\n        a_b  c"),
+    ],
+)
+def test_docstrings_become_rest(plain: str, rest: str) -> None:
+    assert extension("plain_docstrings")["as_rest"](plain, {"solve"}) == rest
+
+
+def test_signatures_are_as_written() -> None:
+    signature_of = extension("plain_docstrings")["signature_of"]
+    arguments, result = signature_of("function", qcompile.add_noise)
+    assert (arguments, result) == ("(data: Dataset, share: float, *, seed: int = 0)", "Dataset")
+    arguments, result = signature_of("class", qcompile.Dataset)
+    assert arguments.endswith("source: Mapping[str, Any] = dict())") and result == ""
+
+
+def test_links_out_of_the_docs_become_downloads() -> None:
+    for_the_site = extension("repository_pages")["for_the_site"]
+    given = "[a](../README.md#two) [b](../tests) [c](faq.md)\n```python\n>>> 1\n1\n\n```\n"
+    told = "[a](path:../README.md) b [c](faq.md)\n```python\n>>> 1\n1\n```\n"
+    assert for_the_site(given, DOCS) == told

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import itertools
+import json
+import os
 import re
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from qcompile import read, split
 from qcompile.data.svmlight import save_svmlight
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
 
 
 def run(name: str, *arguments: str) -> None:
@@ -79,3 +86,39 @@ def test_a_file_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_the_heart_data(real_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run("own_data.py", str(real_data / "heart_scale.svm.xz"))
     assert max(cubic_errors(capsys.readouterr().out)) < 35  # always the larger class: 45.6
+
+
+NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: str(path.name))
+def test_notebooks_are_kept_without_outputs(path: Path) -> None:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert code and all(not c["outputs"] and c["execution_count"] is None for c in code)
+    assert path.stat().st_size < 50_000
+
+
+def test_the_notebook(tmp_path: Path) -> None:
+    """It runs in a kernel of its own, and shows the pictures that it speaks of."""
+    program = ROOT / "docs" / "_ext" / "run_notebook.py"
+    ran = tmp_path / "ran.ipynb"
+    subprocess.run(
+        [sys.executable, str(program), str(EXAMPLES / "first_steps.ipynb"), str(ran)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=True,
+    )
+    cells = json.loads(ran.read_text(encoding="utf-8"))["cells"]
+    outputs = [out for cell in cells for out in cell.get("outputs", [])]
+    assert not [out for out in outputs if out.get("name") == "stderr"]
+    shown = "".join("".join(out["text"]) for out in outputs if out["output_type"] == "stream")
+    pictures = [out["data"]["image/png"] for out in outputs if "image/png" in out.get("data", {})]
+    assert len(pictures) == 4  # the loss, the chip, the energies, the test rows
+    for picture in pictures:
+        drawn = Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB")
+        assert min(drawn.size) > 200 and len(drawn.getcolors(1 << 20) or ()) > 20
+    lowest = re.findall(r"lowest energy .+: (\d\.\d+)", shown)
+    assert len(lowest) == 2 and lowest[0] == lowest[1]
+    baseline = 100 * read("breast-cancer").baseline_error
+    errors = [float(error) for error in re.findall(r"(\S+)% (?:of the \w+ rows are )?wrong", shown)]
+    assert len(errors) == 4 and max(errors) < baseline / 2

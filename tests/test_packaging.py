@@ -56,6 +56,11 @@ def test_what_is_required_is_what_is_imported(setup: configparser.ConfigParser) 
     assert names_in(setup["options.extras_require"]["dask"]) == OPTIONAL
 
 
+def test_developers_can_build_the_docs(setup: configparser.ConfigParser) -> None:
+    extras = setup["options.extras_require"]
+    assert names_in(extras["dev"]) > names_in(extras["docs"])
+
+
 def test_the_version_is_in_one_place(setup: configparser.ConfigParser) -> None:
     assert setup["metadata"]["version"] == "attr: qcompile._version.__version__"
     written = [
