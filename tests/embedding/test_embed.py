@@ -116,7 +116,7 @@ def test_ctrl_c_keeps_what_other_threads_reached(monkeypatch: pytest.MonkeyPatch
 
     other_is_done = threading.Event()
 
-    def first_one_is_interrupted(self: object, owner: np.ndarray, seed: int) -> np.ndarray:
+    def first_one_is_interrupted(self: search.Search, owner: np.ndarray, seed: int) -> np.ndarray:
         if seed == 0:
             other_is_done.wait(60)
             raise KeyboardInterrupt

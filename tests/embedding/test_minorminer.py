@@ -8,6 +8,7 @@ import pytest
 from qcompile import EmbeddingNotFound, find_embedding, load_machine
 from qcompile.embedding import search
 from qcompile.embedding.kernel_input import KernelInput
+from qcompile.embedding.minorminer import Minorminer
 from tests.by_brute_force import ocean_agrees
 from tests.problems import cubic
 
@@ -36,7 +37,7 @@ def test_a_worker_that_fails_is_told(
 def test_each_run_of_minorminer_has_a_seed_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     seeds = []
 
-    class Recorder(search.Minorminer):
+    class Recorder(Minorminer):
         def __init__(self, ground: KernelInput, seed: int, seconds: float) -> None:
             seeds.append(seed)
             super().__init__(ground, seed, seconds)

@@ -174,7 +174,7 @@ def test_ctrl_c_leaves_no_worker_behind(pattern: str, tmp_path: Path) -> None:
     """The command is interrupted while its workers are at work."""
     code = (
         "import sys, time\n"
-        "from qcompile.distributed import cluster, in_order\n"
+        "from qcompile.runtime.cluster import cluster, in_order\n"
         "if __name__ == '__main__':\n"
         "    with cluster() as client:\n"
         "        print(*client.run(__import__('os').getpid).values(), flush=True)\n"

@@ -7,7 +7,7 @@ import pytest
 from qcompile import Dataset, discretize, moments_of, prepare, read, solve, train
 from qcompile.objective.fit import LossOptions
 from qcompile.solvers.options import SolveOptions
-from qcompile.training import search
+from qcompile.training import risks, search
 from qcompile.training.search import _effort
 
 
@@ -45,7 +45,7 @@ def test_a_short_search_is_no_worse_than_rounding(cancer: Dataset, seed: int) ->
 def test_ctrl_c_near_the_end_keeps_what_was_found(
     cancer: Dataset, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    inner, calls = search.descend, []
+    inner, calls = risks.descend, []
 
     def interrupted(*given: Any) -> Any:
         calls.append(1)
