@@ -1,17 +1,28 @@
-# `make demo` trains a classifier, `make test` runs the tests, `make docs` builds the site
-# in docs/_build/html: each sets up what it needs first.
+# `make demo` trains a classifier, `make test` runs the tests, `make quick` those that are over in two
+# minutes, `make docs` builds the site in docs/_build/html: each sets up what it needs first.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# An environment with the lowest versions that setup.cfg declares. They have wheels for Python 3.11.
+LOWEST ?= $(VENV)-lowest
 
-.PHONY: demo test lint docs clean
+.PHONY: demo test quick test-lowest lint docs clean
 
 demo: $(READY)
 	$(BIN)/python examples/first_classifier.py
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+quick: $(READY)
+	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'
+
+# Kernels are kept apart from those of the other environment, which has another compiler. Sources of
+# that time are compiled as they are imported, and what Python says of their spelling is no error.
+test-lowest: $(LOWEST)/.ready
+	QCOMPILE_LOWEST=1 NUMBA_CACHE_DIR=$(abspath $(LOWEST))/numba $(LOWEST)/bin/python -m pytest \
+	  -n auto --dist worksteal -m 'not slow or lowest' -W 'ignore:invalid escape sequence:DeprecationWarning'
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -33,5 +44,13 @@ $(READY): setup.cfg pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
+$(LOWEST)/.ready: setup.cfg
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \
+	  || { echo "The lowest versions have wheels for Python 3.11; found $$($(PYTHON) --version). Try: make PYTHON=python3.11 test-lowest"; exit 2; }
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet uv
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dev]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build dist out .ci/work docs/_build docs/examples/made
+	rm -rf $(VENV) $(LOWEST) build dist out .ci/work docs/_build docs/examples/made

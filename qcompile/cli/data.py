@@ -100,6 +100,7 @@ def _run_loss(options: argparse.Namespace) -> None:
     atomic.check_outputs(filter(None, (options.output, options.plot)), inputs=(options.data,))
     if options.plot:
         plot.check_ending(options.plot)
+        plot.check_library()
     wanted = grouped(LossOptions, options)
     with bar("reading") as progress:
         moments = load_moments_of(

@@ -161,6 +161,7 @@ def _run_embed(options: argparse.Namespace) -> int:
         )
     if options.plot:
         plot.check_ending(options.plot)
+        plot.check_library()
     if options.target:
         embedding.check_target_ending(options.target)
     strength = chain_strength(options.chain_strength)

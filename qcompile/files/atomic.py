@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import glob
 import os
 import stat
@@ -19,6 +18,8 @@ from qcompile.errors import InputError
 __all__ = ["all_or_nothing", "check_outputs", "check_writable", "sync_folder", "write_atomically"]
 
 
+_OPENS_FOLDERS = os.name != "nt"
+_LOOK_AGAIN = 0.01  # seconds: others hold the lock only to give files their names
 _batch: ContextVar[list[tuple[Path, Path]] | None] = ContextVar("batch", default=None)
 _LONGEST_PREFIX = 40
 
@@ -84,13 +85,32 @@ def all_or_nothing() -> Iterator[None]:
 @contextmanager
 def _alone_in(folders: Iterable[Path]) -> Iterator[None]:
     """Wait until no other run gives files their names in these folders."""
+    from filelock import lock_descriptor  # late: reading files needs no locks
+
     with ExitStack() as stack:
         for folder in sorted(folders):  # in the same order everywhere: nobody waits in a circle
             with suppress(OSError):  # some file systems know no locks
-                handle = os.open(folder, os.O_RDONLY)
+                handle = _open_folder(folder, stack)
                 stack.callback(os.close, handle)
-                fcntl.flock(handle, fcntl.LOCK_EX)
+                lock_descriptor(handle, poll_interval=_LOOK_AGAIN)
         yield
+
+
+def _open_folder(folder: Path, stack: ExitStack) -> int:
+    """Open what stands for a folder in locks: itself, or where none can be opened a file in it.
+
+    That file is removed afterwards, which Windows refuses as long as anyone else has it open.
+    """
+    if _OPENS_FOLDERS:
+        return os.open(folder, os.O_RDONLY)
+    own = folder / ".qcompile.lock"
+    stack.callback(_remove, own)
+    return os.open(own, os.O_RDWR | os.O_CREAT)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
 
 
 def sync_folder(folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import logging
 import os
@@ -186,7 +185,13 @@ class Job:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Work on the job alone: two at once could send it twice."""
+        """Work on the job alone: two at once could send it twice.
+
+        The system takes the lock back when its holder ends, however it ends; the file stays, as
+        a lock on a file that was removed and made again would exclude nobody.
+        """
+        from filelock import lock_descriptor
+
         try:
             stream = (self.folder / "lock").open("a")
         except OSError as error:
@@ -195,12 +200,17 @@ class Job:
             ) from None
         with stream:
             try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+                alone = lock_descriptor(stream.fileno(), blocking=False)
+            except OSError as error:
+                raise InputError(
+                    f"job {self.id}: {self.folder} cannot be locked ({error.strerror}), and two at "
+                    "work on it could send it twice; keep jobs on another file system (jobs=)"
+                ) from None
+            if not alone:
                 raise LeapError(
                     f"job {self.id}: another qcompile is at work on it; wait for it, or stop it "
                     f"and run: qcompile resume {self.name}"
-                ) from None
+                )
             yield
 
     @property

@@ -31,11 +31,23 @@ def check_ending(path: str | Path) -> str:
     return ending[1:]
 
 
+def check_library() -> None:
+    """Raise InputError where the library that draws is not installed, before any work is done."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise InputError(
+            "Matplotlib is not installed; expected it for pictures: "
+            "pip install 'qcompile-anneal[plot]'"
+        ) from None
+
+
 def plot_losses(losses: Mapping[str, Loss], path: str | Path) -> None:
     """Draw losses against 0-1 loss, over the margins where they stand in for it."""
+    kind = check_ending(path)
+    check_library()
     from matplotlib.figure import Figure
 
-    kind = check_ending(path)
     reach = 1.6 * max(_scale(loss) for loss in losses.values())
     margins = np.linspace(-reach, reach, 801)
     figure = Figure(figsize=(6, 4), layout="constrained")
@@ -76,10 +88,11 @@ def plot_embedding(embedding: Embedding, path: str | Path) -> None:
     Free qubits are pale dots; the qubits and couplers of each chain have one colour, long chains
     on top of short ones.
     """
+    kind = check_ending(path)
+    check_library()
     from matplotlib.collections import LineCollection
     from matplotlib.figure import Figure
 
-    kind = check_ending(path)
     machine = embedding.machine
     place = layout(machine)
     chains = [np.searchsorted(machine.nodes, chain) for chain in embedding.chains]

@@ -103,7 +103,7 @@ def _library() -> Any:
     except ImportError:
         raise InputError(
             "Dask is not installed; expected it for work on several machines: "
-            "pip install 'qcompile[dask]'"
+            "pip install 'qcompile-anneal[dask]'"
         ) from None
     return distributed
 

@@ -15,6 +15,8 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 # Leave room for the interpreter and its libraries.
 _USABLE_SHARE = 0.85
 _WORTH_SAYING = 10**8
+_NO_LIMIT = 1 << 62
+_GROUPS, _OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def human(size: float) -> str:
@@ -72,18 +74,40 @@ def require(size: float, what: str, way_out: str, *, announce: bool = True) -> N
 
 
 def _system_memory() -> int:
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    import psutil  # late: most commands that end at once never ask
+
+    return int(psutil.virtual_memory().available)
 
 
 def _container_memory() -> int:
-    """Return the limit of the control group, where there is one."""
+    """Return the least limit of this process's control group and of those around it."""
     try:
-        return int(Path("/sys/fs/cgroup/memory.max").read_text())
+        lines = _OWN_GROUPS.read_text().splitlines()
+    except (OSError, ValueError):  # no Linux, or nothing that tells
+        lines = []
+    limits = [_NO_LIMIT]
+    # what is mounted as the root may be the group of a container
+    for line in [*lines, "0::/", "0:memory:/"]:
+        _, _, rest = line.partition(":")
+        controllers, _, own = rest.partition(":")
+        if controllers == "":
+            tops, name = (_GROUPS, _GROUPS / "unified"), "memory.max"
+        elif "memory" in controllers.split(","):
+            tops, name = (_GROUPS / "memory", _GROUPS / controllers), "memory.limit_in_bytes"
+        else:
+            continue
+        # a container may see the path that its host knows: then only some of the folders are there
+        inner = [part for part in own.split("/") if part not in ("", ".", "..")]
+        for top in tops:
+            for depth in range(len(inner) + 1):
+                limits.append(_limit_in(top.joinpath(*inner[:depth], name)))
+    return min(limits)
+
+
+def _limit_in(path: Path) -> int:
+    """Return the limit that a file names; none where there is no file or it says ``max``."""
+    try:
+        limit = int(path.read_text())
     except (OSError, ValueError):
-        return 1 << 62
+        return _NO_LIMIT
+    return limit if limit > 0 else _NO_LIMIT

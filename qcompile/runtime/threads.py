@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,9 +20,9 @@ _limit: ContextVar[int | None] = ContextVar("limit", default=None)
 
 def cores() -> int:
     """Cores that this process, and this task of it, may use."""
-    there = os.cpu_count() or 1
-    if hasattr(os, "sched_getaffinity"):
-        there = len(os.sched_getaffinity(0))
+    from joblib import cpu_count  # late: it takes a while, and whoever asks for help need not wait
+
+    there = int(cpu_count())  # by affinity, and by the quota of a container
     return min(there, _limit.get() or there)
 
 

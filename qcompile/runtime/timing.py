@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -62,5 +61,12 @@ def _peak() -> int:
                 return int(line.split()[1]) * 1024
     except (OSError, ValueError, IndexError):
         pass
+    try:
+        import resource
+    except ImportError:  # Windows has none, and keeps the peak among what is in use
+        import psutil
+
+        used = psutil.Process().memory_info()
+        return int(getattr(used, "peak_wset", used.rss))
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024

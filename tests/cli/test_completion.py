@@ -15,6 +15,8 @@ from qcompile.cli.completion import SHELLS, script_for
 from qcompile.cli.parsing import Parser
 from tests.cli.lines import commands
 
+pytestmark = pytest.mark.slow
+
 # Each is given the script and the words, and answers with what the shell offers, a line each.
 # For bash the words come as readline splits them (also at =).
 ASK = {

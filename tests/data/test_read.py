@@ -71,6 +71,7 @@ def test_the_larger_label_is_positive_and_labels_come_back(tmp_path: Path) -> No
     np.testing.assert_array_equal(data.preparation.labels(data.y), [7, 3, 3])
 
 
+@pytest.mark.slow
 def test_one_class_against_the_rest(tmp_path: Path) -> None:
     path = written(tmp_path, b"1 1:1\n2 1:2\n3 1:3\n2 1:4\n")
     np.testing.assert_array_equal(read(path, positive=2).y, [-1, 1, -1, 1])

@@ -26,6 +26,7 @@ numbers = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(st.lists(numbers, min_size=1, max_size=8))
 def test_numbers_are_read_as_exactly_as_python_reads_them(values: list[str]) -> None:

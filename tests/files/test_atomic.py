@@ -101,6 +101,8 @@ def test_a_full_disk_is_a_clear_error() -> None:
         s.write(b"x" * 100_000)
 
 
+pytestmark = pytest.mark.slow
+
 Write = Callable[[Path], object]
 
 

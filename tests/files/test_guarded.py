@@ -70,6 +70,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pubo.json", "loss.json"])
 @settings(deadline=None, max_examples=150)
 @given(data=st.data())

@@ -91,6 +91,7 @@ def test_polynomials_come_back_from_files(tmp_path: Path, ending: str, l0: float
     assert path.read_bytes() == first
 
 
+@pytest.mark.slow
 def test_files_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
     texts = set()
     for seed in ("0", "1", "2"):

@@ -164,6 +164,7 @@ def test_other_bqm_files_are_told_apart(tmp_path: Path) -> None:
         load_qubo(tmp_path / "plain.json")
 
 
+@pytest.mark.slow
 def test_the_bytes_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
     found = set()
     for seed in ("1", "2"):

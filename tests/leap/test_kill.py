@@ -19,6 +19,8 @@ from qcompile import Qubo
 from tests import sapi
 from tests.sapi import Sapi
 
+pytestmark = pytest.mark.slow
+
 _ROOT = Path(__file__).parents[2]
 
 

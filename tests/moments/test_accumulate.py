@@ -49,6 +49,7 @@ def test_values_whose_powers_would_be_lost_are_refused(size: float) -> None:
         from_arrays(np.array([[1e200], [1.0]]), [1, -1])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(data=datasets(max_features=4), order=st.integers(1, 6))
 def test_every_tensor_is_the_sum_it_claims_to_be(data: Dataset, order: int) -> None:

@@ -16,6 +16,8 @@ from qcompile.objective.fit import LossOptions
 from qcompile.pipeline import load_moments_of
 from tests.parts import assert_equal, rough_lines, sparse_lines, write_parts
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("distributed")
 
 

@@ -200,6 +200,7 @@ def test_impossible_options_are_refused(options: dict[str, object]) -> None:
         fit_loss(moments, **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_the_cubic_is_robust_to_label_noise_as_in_figure_2() -> None:
     """Nine features, two bits: the best classifier hardly changes up to 40% of wrong labels."""
     train, test = split(read("synthetic:examples=6000", seed=1), (0.8, 0.2))

@@ -15,6 +15,7 @@ from tests import judge
 from tests.strategies import datasets
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(
     data=datasets(max_features=4),

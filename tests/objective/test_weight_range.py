@@ -68,6 +68,7 @@ def test_a_wide_range_of_the_users_is_warned_about(capsys: pytest.CaptureFixture
     assert fit_loss(moments, range_=0.1).notes == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["long-servedio", "mease-wyner", "synthetic", "breast-cancer"])
 @pytest.mark.parametrize("bits", [1, 2, 3])
 def test_the_auto_range_keeps_the_spurious_minimum_away(name: str, bits: int) -> None:
@@ -143,6 +144,7 @@ def test_the_auto_range_is_safe_on_real_data(real_data: Path, name: str, bias: b
     assert lowest(data, fit_loss(moments)) >= 0
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(data=datasets(), order=st.sampled_from([1, 3, 5, 7]))
 def test_auto_ranges_exist_for_every_odd_order(data: Dataset, order: int) -> None:

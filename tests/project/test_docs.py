@@ -116,6 +116,7 @@ def run_python(block: Block, names: dict[str, Any]) -> None:
     names.update(test.globs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", list(PAGES))
 def test_snippets_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -134,6 +135,7 @@ def test_snippets_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                 run_command(line, shown, block.place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "block", [b for b in BLOCKS if b.reason is not None], ids=lambda block: str(block.place)
 )
@@ -148,6 +150,7 @@ def test_blocks_that_are_not_run_say_why(block: Block) -> None:
     pytest.skip(f"{block.place}: {block.reason}")
 
 
+@pytest.mark.slow
 def test_every_block_says_what_it_is() -> None:
     strange = [b.place for b in BLOCKS if b.language not in (*RUN, *SHOWN)]
     assert strange == []
@@ -181,22 +184,26 @@ def broken_links(page: Path, text: str) -> list[str]:
     return broken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", list(PAGES))
 def test_links_lead_somewhere(page: str) -> None:
     assert broken_links(DOCS / page, PAGES[page]) == []
 
 
+@pytest.mark.slow
 def test_a_broken_link_would_be_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# A heading, with `code`!\n[a](#a-heading-with-code) [b](#no) [c](no.md)\n")
     assert broken_links(page, page.read_text()) == ["#no", "no.md"]
 
 
+@pytest.mark.slow
 def test_every_page_is_in_the_index() -> None:
     index = PAGES["README.md"]
     assert [name for name in PAGES if name != "README.md" and name not in index] == []
 
 
+@pytest.mark.slow
 def test_wrong_output_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run_command("qcompile data --list", "breast-cancer  Wisconsin...", "here")
@@ -209,6 +216,7 @@ def test_wrong_output_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyP
         run_python(block, {})
 
 
+@pytest.mark.slow
 def test_every_command_is_in_the_docs() -> None:
     from tests.cli.lines import commands
 

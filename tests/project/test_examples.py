@@ -33,6 +33,7 @@ def run(name: str, *arguments: str) -> None:
         sys.argv = before
 
 
+@pytest.mark.slow
 def test_a_polynomial_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
     run("own_polynomial.py")
     shown = capsys.readouterr().out
@@ -54,6 +55,7 @@ def test_a_polynomial_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert "proved to be the same problem" in shown
 
 
+@pytest.mark.slow
 def test_ten_features_on_a_mock_advantage(capsys: pytest.CaptureFixture[str]) -> None:
     run("mock_advantage.py")
     shown = capsys.readouterr().out
@@ -72,6 +74,7 @@ def cubic_errors(shown: str) -> list[float]:
     return found
 
 
+@pytest.mark.slow
 def test_a_file_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     part, _ = split(read("breast-cancer"), (0.5, 0.5), seed=3)
     save_svmlight(part, tmp_path / "data.svm.gz")
@@ -83,6 +86,7 @@ def test_a_file_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         run("own_data.py")
 
 
+@pytest.mark.slow
 def test_the_heart_data(real_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run("own_data.py", str(real_data / "heart_scale.svm.xz"))
     assert max(cubic_errors(capsys.readouterr().out)) < 35  # always the larger class: 45.6

@@ -29,6 +29,8 @@ from qcompile.files.embedding import load_embedding
 from qcompile.files.interchange import read_pubo
 from qcompile.stages.machine import Machine
 
+pytestmark = pytest.mark.slow
+
 READERS = {reader.name: reader for reader in fuzz_cases.readers()}
 
 

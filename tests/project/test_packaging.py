@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import ast
 import configparser
+import os
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
+from packaging.version import Version
 
 import qcompile
 
@@ -18,7 +24,10 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = {"sklearn": "scikit-learn", "neal": "dwave-neal", "dwave.cloud": "dwave-cloud-client"}
 # Named by the users of the project; it stands for dwave-samplers' annealer, under its older name.
 GIVEN = {"dwave-neal"}
-OPTIONAL = {"dask", "distributed"}
+OPTIONAL = {"dask": {"dask", "distributed"}, "plot": {"matplotlib"}}
+# What pip must not be asked for: under the bare name the public index has another project. The
+# name is in brackets of its own, so that the pattern does not find itself.
+ANOTHER = re.compile(r"(?:qcompile)\[|pip3? install (?:-\S+ +)*['\"]?qcompile(?![-\w/])")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +38,8 @@ def setup() -> configparser.ConfigParser:
 
 
 def names_in(lines: str) -> set[str]:
-    return {re.split(r"[\s<>=]", line)[0] for line in lines.split("\n") if line.strip()}
+    given = (line.strip() for line in lines.split("\n"))
+    return {re.split(r"[\s<>=]", line)[0] for line in given if line and line[0] != "#"}
 
 
 def imported(file: Path) -> Iterator[str]:
@@ -51,9 +61,73 @@ def imported(file: Path) -> Iterator[str]:
 def test_what_is_required_is_what_is_imported(setup: configparser.ConfigParser) -> None:
     required = names_in(setup["options"]["install_requires"])
     used = {name for file in (ROOT / "qcompile").rglob("*.py") for name in imported(file)}
-    assert used - OPTIONAL == required - GIVEN
+    assert used - set().union(*OPTIONAL.values()) == required - GIVEN
     assert required >= GIVEN
-    assert names_in(setup["options.extras_require"]["dask"]) == OPTIONAL
+    for extra, names in OPTIONAL.items():
+        assert names_in(setup["options.extras_require"][extra]) == names
+        assert names_in(setup["options.extras_require"]["dev"]) >= names
+
+
+@pytest.mark.skipif("QCOMPILE_LOWEST" not in os.environ, reason="only in `make test-lowest`")
+def test_what_is_tested_is_the_lowest_that_is_declared(setup: configparser.ConfigParser) -> None:
+    """A floor that no other requirement lets in is one that nobody has tried."""
+    declared = "\n".join(
+        [
+            setup["options"]["install_requires"],
+            *(setup["options.extras_require"][extra] for extra in OPTIONAL),
+        ]
+    )
+    lines = [line for line in map(str.strip, declared.split("\n")) if line and line[0] != "#"]
+    wrong = {}
+    for name, floor in (re.split(r"\s*>=\s*", line) for line in lines):
+        if Version(version(name)) != Version(floor):
+            wrong[name] = (floor, version(name))
+    assert not wrong
+
+
+def tracked() -> list[Path]:
+    """Return the files under version control; without that, as in an archive, all but hidden."""
+    if shutil.which("git") and (ROOT / ".git").exists():
+        names = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.split("\0")
+        return [ROOT / name for name in names if name and (ROOT / name).is_file()]
+    return [
+        path
+        for path in ROOT.rglob("*")
+        if path.is_file() and not any(p.startswith(".") for p in path.relative_to(ROOT).parts)
+    ]
+
+
+def test_no_hint_names_another_project_of_the_public_index(
+    setup: configparser.ConfigParser,
+) -> None:
+    assert setup["metadata"]["name"] == "qcompile-anneal"
+    bare = "qcompile"
+    assert ANOTHER.search(f"pip install '{bare}[dask]'")
+    assert ANOTHER.search(f"pip install --upgrade {bare}")
+    assert not ANOTHER.search("pip install 'qcompile-anneal[dask]'")
+    wrong = {
+        str(path.relative_to(ROOT)): found.group()
+        for path in tracked()
+        if (found := ANOTHER.search(path.read_text(encoding="utf-8", errors="ignore")))
+    }
+    assert not wrong
+
+
+def test_the_workflow_tries_every_python_that_is_declared(
+    setup: configparser.ConfigParser,
+) -> None:
+    yaml: Any = pytest.importorskip("yaml")
+    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))["jobs"]
+    declared = re.findall(r"Python :: (3\.\d+)", setup["metadata"]["classifiers"])
+    assert jobs["all"]["strategy"]["matrix"]["python"] == declared
+    steps = {name: [step.get("run") for step in job["steps"]] for name, job in jobs.items()}
+    assert ".ci/run" in steps["all"]
+    assert "make test-lowest" in steps["lowest"]
+    assert "make quick" in steps["macos"]
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    assert [hook["id"] for hook in hooks[0]["hooks"]] == ["ruff", "ruff-format", "mypy"]
 
 
 def test_developers_can_build_the_docs(setup: configparser.ConfigParser) -> None:

@@ -24,6 +24,8 @@ from qcompile import (
 )
 from qcompile.stages.loss import QLoss, ZeroOneLoss
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_grid_is_the_papers() -> None:
     shown = [2.0, 0.398965, 0.079583, 0.015875, 0.003167, 0.000632, 0.000126, 2.5e-05, 5e-06, 1e-06]

@@ -11,6 +11,8 @@ from benchmarks.peers.problems import complete, sparse
 from benchmarks.peers.reducers import REDUCERS, Quadratic
 from benchmarks.peers.reduction import keeps_minimum
 
+pytestmark = pytest.mark.slow
+
 
 def test_problems_are_what_they_say() -> None:
     assert len(complete(6, 3)) == 6 + 15 + 20

@@ -18,6 +18,7 @@ def test_complete_cubics_need_turans_number(variables: int) -> None:
     assert qubo.optimal
 
 
+@pytest.mark.slow
 def test_indicators_of_l0_do_not_hide_a_complete_cubic() -> None:
     qubo = compile("synthetic:features=5", bits=2, l0=0.1).qubo
     assert qubo.method == "halves"
@@ -56,6 +57,7 @@ def test_no_smaller_cover_exists_than_the_exact_one(seed: int) -> None:
     assert len(cover_triples(triples, 6)) == len(exact)
 
 
+@pytest.mark.slow
 def test_annealing_beats_dimods_greedy_on_sparse_cubics() -> None:
     triples = random_triples(60, 1500, 0)
     found = len(cover_triples(triples, 60))

@@ -32,6 +32,7 @@ def test_wide_terms_are_kept_exactly(
     np.testing.assert_allclose(minimum_over_ancillas(qubo), expected, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [11, 22, 150])
 def test_very_wide_terms_need_two_ancillas_less_than_bits(degree: int) -> None:
     pubo = Pubo.from_dict({tuple(range(degree)): -1.0, (0, 3): 0.5, (2,): 0.25})

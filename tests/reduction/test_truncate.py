@@ -9,6 +9,7 @@ from tests.by_brute_force import minimum_over_ancillas
 from tests.problems import complete
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [3, 4, 5])
 @pytest.mark.parametrize("budget", [0, 1, 3, 8, 100])
 def test_truncation_keeps_its_budget_and_its_bound(degree: int, budget: int) -> None:

@@ -23,6 +23,8 @@ from qcompile.runtime.cluster import cluster, in_order
 from qcompile.solvers.options import SolveOptions
 from tests.parts import assert_equal
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("distributed")
 
 

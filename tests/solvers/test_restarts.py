@@ -13,6 +13,7 @@ from tests.by_brute_force import brute_force
 from tests.problems import polynomial
 
 
+@pytest.mark.slow
 def test_restarts_survive_a_death_too(client: Any) -> None:
     pubo = compile("synthetic:examples=200", bits=3).pubo
     local = solve(pubo, reads=64, sweeps=400, seed=3)
@@ -34,6 +35,7 @@ def test_restarts_survive_a_death_too(client: Any) -> None:
     assert victim not in client.run(os.getpid).values()
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_best_of_what_the_workers_made(
     client: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -55,6 +57,8 @@ def test_ctrl_c_keeps_the_best_of_what_the_workers_made(
         assert known[tuple(bits)] == energy
 
 
+@pytest.mark.slow
+@pytest.mark.lowest
 def test_restarts_are_those_made_here(client: Any) -> None:
     """In bits, in weights and over margins, whatever the number of reads."""
     for bits, reads in ((1, 10), (3, 65), (3, 1)):

@@ -11,6 +11,7 @@ from qcompile.stages.qubo import fingerprint
 from tests.problems import complete
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("variables", "degree"), [(7, 3), (6, 4), (6, 6)])
 def test_any_changed_coefficient_is_found_and_named(variables: int, degree: int) -> None:
     pubo = complete(variables, degree)

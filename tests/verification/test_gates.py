@@ -32,6 +32,7 @@ def test_all_assignments_find_a_weak_gate_too() -> None:
     assert not by_name["all assignments"].holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("variables", "degree"), [(6, 3), (7, 4), (7, 6)])
 @pytest.mark.parametrize("side", [0, 1])
 def test_a_gate_that_leans_to_one_factor_fails(variables: int, degree: int, side: int) -> None:
