@@ -143,3 +143,31 @@ def test_the_version_is_in_one_place(setup: configparser.ConfigParser) -> None:
         if f'"{qcompile.__version__}"' in file.read_text(encoding="utf-8")
     ]
     assert written == [Path("qcompile/_version.py")]
+
+
+def test_every_subpackage_is_installed(setup: configparser.ConfigParser) -> None:
+    listed = setup["options"]["packages"].split()
+    found = {
+        ".".join(path.parent.relative_to(ROOT).parts)
+        for path in (ROOT / "qcompile").rglob("__init__.py")
+    }
+    assert sorted(listed) == sorted({*found, "qcompile.hardware"})
+
+
+def test_no_subpackage_has_the_name_of_a_public_function() -> None:
+    """Or `import qcompile.train as t` would give a function."""
+    rooms = {path.parent.name for path in (ROOT / "qcompile").glob("*/__init__.py")}
+    tops = {path.stem for path in (ROOT / "qcompile").glob("*.py")}
+    assert not (rooms | tops) & set(qcompile.__all__)
+    for room in rooms:
+        assert not hasattr(qcompile, room) or sys.modules[f"qcompile.{room}"] is getattr(
+            qcompile, room
+        )
+
+
+def test_subpackages_say_what_belongs_in_them_and_export_nothing() -> None:
+    for path in (ROOT / "qcompile").glob("*/__init__.py"):
+        tree = ast.parse(path.read_text())
+        text = ast.get_docstring(tree) or ""
+        assert "Belongs here:" in text and "Does not belong here:" in text, path
+        assert len(tree.body) == 1 or path.parent.name == "cli", path

@@ -145,7 +145,7 @@ def test_a_scheduler_without_workers_and_one_that_is_none(pattern: str) -> None:
 def test_without_dask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert main(["compile", "data.svm", "--dask"]) == 2
-    assert "pip install 'qcompile[dask]'" in capsys.readouterr().err
+    assert "pip install 'qcompile-anneal[dask]'" in capsys.readouterr().err
 
 
 def test_the_command(pattern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
