@@ -20,7 +20,7 @@ from qcompile.cli.options import (
     add_machine_options,
     add_qubo_options,
     add_report_option,
-    client_of,
+    dask_cluster,
     grouped,
     machine_of,
     names_machine,
@@ -121,7 +121,7 @@ def _run_compile(options: argparse.Namespace) -> None:
     emits = [_emission(text) for text in options.emit]
     pages = page_of(options)
     atomic.check_outputs([*(path for _, path in emits), *pages], inputs=(options.data,))
-    with client_of(options) as client, bar("reading") as progress:
+    with dask_cluster(options), bar("reading"):
         compiled = compile(
             options.data,
             bits=options.bits,
@@ -131,11 +131,9 @@ def _run_compile(options: argparse.Namespace) -> None:
             data=grouped(DataOptions, options),
             loss=grouped(LossOptions, options),
             qubo=grouped(QuboOptions, options),
-            progress=progress,
-            client=client,
         )
         wanted = not emits or bool(pages) or any(kind == "qubo" for kind, _ in emits)
-        reduced = compiled.qubo if wanted else None
+        reduced = compiled.quadratize() if wanted else None
         with passing("write"), atomic.all_or_nothing():
             for kind, path in emits:
                 _write_artifact(compiled, kind, path, drop_offset=options.drop_offset)
@@ -163,7 +161,7 @@ def _write_artifact(compiled: Compiled, kind: str, path: str, *, drop_offset: bo
     elif kind == "pubo":
         save_pubo(compiled.pubo, path)
     else:
-        qubo.save_qubo(compiled.qubo, path, pubo=compiled.pubo, drop_offset=drop_offset)
+        qubo.save_qubo(compiled.quadratize(), path, pubo=compiled.pubo, drop_offset=drop_offset)
 
 
 def _run_estimate(options: argparse.Namespace) -> None:
@@ -199,15 +197,14 @@ def _on_machine(
 
 def _counted(options: argparse.Namespace) -> dict[str, Any]:
     """Compile the data and count, beside what a complete problem of that size would need."""
-    with bar("reading") as progress:
+    with bar("reading"):
         compiled = compile(
             options.data,
             bits=options.bits,
             data=grouped(DataOptions, options),
             loss=grouped(LossOptions, options),
-            progress=progress,
         )
-        compiled.qubo  # noqa: B018 - made now, while the bar is there
+        reduced = compiled.quadratize()
     complete = estimate(compiled.loss.order, compiled.moments.features, options.bits)
     return {
         "data": source_name(compiled.moments),
@@ -215,14 +212,12 @@ def _counted(options: argparse.Namespace) -> dict[str, Any]:
         "bits_per_weight": options.bits,
         "bits": compiled.pubo.variables,
         **{f"terms_of_degree_{j}": count for j, count in enumerate(compiled.pubo.terms, 1)},
-        "ancillas": len(compiled.qubo.ancillas),
+        "ancillas": len(reduced.ancillas),
         "ancillas_if_complete": complete.ancillas,
-        "qubits": compiled.qubo.variables,
-        "qubo_pairs": len(compiled.qubo.first),
-        "cover": compiled.qubo.method,
-        **_on_machine(
-            options, compiled.loss.order, compiled.pubo.variables, len(compiled.qubo.ancillas)
-        ),
+        "qubits": reduced.variables,
+        "qubo_pairs": len(reduced.first),
+        "cover": reduced.method,
+        **_on_machine(options, compiled.loss.order, compiled.pubo.variables, len(reduced.ancillas)),
     }
 
 

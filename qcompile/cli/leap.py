@@ -216,7 +216,7 @@ def _run_submit(options: argparse.Namespace) -> None:
     if options.embedding is not None:
         embedding = embedding_files.load_embedding(options.embedding)
     asks = not (options.yes or options.dry_run)
-    with bar("Leap", counted=asks) as progress, passing("submit"):
+    with bar("Leap", counted=asks), passing("submit"):
         found = submit(
             problem,
             solver=options.solver,
@@ -238,7 +238,6 @@ def _run_submit(options: argparse.Namespace) -> None:
             wait=not options.no_wait,
             timeout=options.timeout,
             patience=_patience(options),
-            progress=progress,
         )
     if options.dry_run:
         show(_in_words(found.cost) if not options.json else dict(found.cost), options)
@@ -305,7 +304,7 @@ def _parameters(options: argparse.Namespace) -> dict[str, Any]:
 def _run_resume(options: argparse.Namespace) -> None:
     outputs = _outputs(options)
     atomic.check_outputs(outputs)
-    with bar("Leap") as progress, passing("resume"):
+    with bar("Leap"), passing("resume"):
         found = resume(
             options.job,
             profile=options.profile,
@@ -315,7 +314,6 @@ def _run_resume(options: argparse.Namespace) -> None:
             timeout=options.timeout,
             same_account=options.same_account,
             patience=_patience(options),
-            progress=progress,
         )
     _show(found, options, outputs)
 

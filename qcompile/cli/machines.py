@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import Any
 
 from qcompile.cli.options import add_machine_options, chain_strength, machine_of
@@ -19,7 +18,7 @@ from qcompile.files import atomic, embedding
 from qcompile.files.interchange import load_problem
 from qcompile.files.machines import catalogue, load_machine
 from qcompile.reduction.quadratize import quadratize
-from qcompile.runtime.progress import Bar, bar
+from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
@@ -175,7 +174,7 @@ def _run_embed(options: argparse.Namespace) -> int:
     if options.preflight:
         show({"machine": machine.name, **report.to_dict()}, options)
         return NOT_PROVED if report.impossible else 0
-    with bar("embed") as progress, passing("embed"):
+    with bar("embed"), passing("embed"):
         embedded = embed(
             qubo,
             machine,
@@ -187,7 +186,6 @@ def _run_embed(options: argparse.Namespace) -> int:
             effort=options.effort,
             chain_strength="torque" if strength == "sweep" else strength,
             embedding=reused,
-            progress=_counting(progress),
         )
     table: list[dict[str, Any]] = []
     if strength == "sweep":
@@ -218,10 +216,3 @@ def _in_words(figures: dict[str, Any], table: list[dict[str, Any]]) -> dict[str,
             f"chains broken {row['chain_break_fraction']:.1%}"
         )
     return {name: value for name, value in figures.items() if value is not None}
-
-
-def _counting(progress: Bar | None) -> Callable[[str, int, int], None] | None:
-    """Let the bar count tries and say the best so far."""
-    if progress is None:
-        return None
-    return lambda news, done, total: progress(done, total, news)

@@ -12,7 +12,7 @@ from qcompile.cli.options import (
     add_machine_options,
     add_solver_options,
     chain_strength,
-    client_of,
+    dask_cluster,
     machine_of,
     names_machine,
 )
@@ -137,7 +137,7 @@ def _run_solve(options: argparse.Namespace) -> None:
         problem = to_embedded(problem, chains, strength)
     machine = machine_of(options) if names_machine(options) else None
     name = f"solve ({options.solver})"
-    with client_of(options) as client, bar(name) as progress, passing(name):
+    with dask_cluster(options), bar(name), passing(name):
         found = solve(
             problem,
             solver=options.solver,
@@ -147,8 +147,6 @@ def _run_solve(options: argparse.Namespace) -> None:
             sweeps=options.sweeps,
             machine=machine,
             repair=options.repair,
-            progress=progress,
-            client=client,
         )
     if options.output:
         save_samples(found, options.output, problem=loaded)

@@ -6,7 +6,13 @@ import argparse
 import logging
 from typing import TYPE_CHECKING, Any
 
-from qcompile.cli.options import add_report_option, add_solver_options, client_of, grouped, page_of
+from qcompile.cli.options import (
+    add_report_option,
+    add_solver_options,
+    dask_cluster,
+    grouped,
+    page_of,
+)
 from qcompile.cli.output import show
 from qcompile.cli.parsing import add_command
 from qcompile.data.options import DataOptions, load_data
@@ -82,21 +88,20 @@ def _run_train(options: argparse.Namespace) -> None:
         options.solver, options.num_reads, options.keep, options.sweeps, options.seed
     )
     loss, bits = grouped(LossOptions, options), options.bits
-    with bar("reading") as progress:
-        raw, how = _raw_parts(options, progress)
+    with bar("reading"):
+        raw, how = _raw_parts(options)
     data, validation, test = prepare_alike(raw, how)
     table: list[dict[str, Any]] = []
-    with client_of(options) as client:
+    with dask_cluster(options):
         if options.cv is not None:
             grid = _grid(options.grid) or {"bits": [bits]}
-            with bar("cross-validate") as progress, passing("cross-validate"):
+            with bar("cross-validate"), passing("cross-validate"):
                 table = cross_validate(
                     raw[0], grid, count=options.cv, bits=bits, l0=options.l0, loss=loss,
-                    options=solver, seed=options.seed, progress=progress, client=client,
-                    preparation=how,
+                    options=solver, seed=options.seed, preparation=how,
                 )  # fmt: skip
             bits, loss = _chosen(table[0], bits, loss)
-        with bar(options.solver) as progress:
+        with bar(options.solver):
             found = train(
                 data,
                 bits=bits,
@@ -106,8 +111,6 @@ def _run_train(options: argparse.Namespace) -> None:
                 validation=validation or 0.0,
                 test=test or 0.0,
                 seed=options.seed,
-                progress=progress,
-                client=client,
             )
     if options.output:
         save_classifier(found.classifier, options.output)
@@ -149,7 +152,7 @@ def _in_words(found: Trained, table: list[dict[str, Any]]) -> dict[str, Any]:
     return shown
 
 
-def _raw_parts(options: argparse.Namespace, progress: Any) -> tuple[Parts, dict[str, Any]]:
+def _raw_parts(options: argparse.Namespace) -> tuple[Parts, dict[str, Any]]:
     """Read the data and set parts aside before anything is learnt from them.
 
     Gives the parts as they were read, and how to prepare them.
@@ -159,7 +162,7 @@ def _raw_parts(options: argparse.Namespace, progress: Any) -> tuple[Parts, dict[
     wanted = grouped(DataOptions, options)
     plain = replace(wanted, scale="none", features=None, bias=False)
     how = {"scale": wanted.scale, "features": wanted.features, "bias": wanted.bias}
-    raw = load_data(options.data, plain, progress=progress)
+    raw = load_data(options.data, plain)
     return set_aside(raw, options.validation, options.test, seed=options.seed), how
 
 

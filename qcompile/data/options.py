@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,24 +53,15 @@ class DataOptions:
         )
 
 
-def load_data(
-    source: str | Path,
-    options: DataOptions,
-    *,
-    progress: Callable[[int, int | None], None] | None = None,
-) -> Dataset:
+def load_data(source: str | Path, options: DataOptions) -> Dataset:
     """Read, shuffle, limit, add label noise, choose features, scale: in this order."""
     with passing("read"):
-        data = _read(source, options, progress)
+        data = _read(source, options)
     with passing("prepare"):
         return prepare(data, scale=options.scale, features=options.features, bias=options.bias)
 
 
-def _read(
-    source: str | Path,
-    options: DataOptions,
-    progress: Callable[[int, int | None], None] | None,
-) -> Dataset:
+def _read(source: str | Path, options: DataOptions) -> Dataset:
     data = read(
         source,
         positive=options.positive,
@@ -79,7 +69,6 @@ def _read(
         index_base=options.index_base,
         num_features=options.num_features,
         seed=options.seed,
-        progress=progress,
     )
     if options.shuffle:
         data = shuffle(data, seed=options.seed)

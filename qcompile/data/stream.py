@@ -17,7 +17,7 @@ from qcompile.data.rows import (
     no_rows,
     source_record,
 )
-from qcompile.data.svmlight import Piece, Progress, SvmlightReader, shortest
+from qcompile.data.svmlight import Piece, SvmlightReader, shortest
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, Matrix
 from qcompile.stages.preparation import Preparation
@@ -52,16 +52,11 @@ class RowStream:
         unit_norm: bool = False,
         bias: bool = False,
         is_part: bool = False,
-        progress: Progress | None = None,
     ) -> None:
         check_limits(rows, index_base, num_features)
         if bias and num_features is None:
             raise InputError("a bias column in a stream needs the number of features beforehand")
-        self._reader = (
-            source
-            if isinstance(source, SvmlightReader)
-            else SvmlightReader(source, progress=progress)
-        )
+        self._reader = source if isinstance(source, SvmlightReader) else SvmlightReader(source)
         self._is_part = is_part
         self._positive, self._rows = positive, rows
         self._base, self._num_features = index_base, num_features

@@ -12,22 +12,35 @@ auto        the best of those that are worth their time
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import TypeAlias
 
 from qcompile.embedding.chain_strength import strength_of
 from qcompile.embedding.kernel_input import KernelInput, chains_of
 from qcompile.embedding.preflight import preflight
-from qcompile.embedding.search import Progress, Search, SearchOptions
+from qcompile.embedding.search import Search, SearchOptions
 from qcompile.errors import InputError, QcompileError
+from qcompile.runtime.progress import news_to
 from qcompile.stages.embedded import Embedded, Embedding, check_embedding, problem_id, to_embedded
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
 
-__all__ = ["EMBED_METHODS", "PREFERENCES", "EmbeddingNotFound", "embed", "find_embedding"]
+__all__ = [
+    "EMBED_METHODS",
+    "PREFERENCES",
+    "EmbeddingNotFound",
+    "SearchNews",
+    "embed",
+    "find_embedding",
+]
 
 
 EMBED_METHODS = ("auto", "biclique", "clique", "minorminer")
 PREFERENCES = ("qubits", "chain")
+# Called with a line about the search, the number of tries that are done, and that of all tries.
+SearchNews: TypeAlias = Callable[[str, int, int], None]
 _MOST_TRIES = 1000
 
 
@@ -47,14 +60,15 @@ def embed(
     effort: float = 1.0,
     chain_strength: float | str = "torque",
     embedding: Embedding | None = None,
-    progress: Progress | None = None,
+    progress: SearchNews | None = None,
 ) -> Embedded:
     """Put a QUBO on a machine.
 
     `prefer` chooses between embeddings by their total of "qubits" or by the longest "chain".
     `tries` searches run side by side from different seeds. An `embedding` found before is checked
     and used instead of searching. `chain_strength` is "torque" (uniform torque compensation),
-    "scaled" or a number.
+    "scaled" or a number. `progress(news, done, total)` counts the tries of each method; `news` is a
+    line with the method's name and the fewest qubits so far.
 
     >>> from qcompile import Pubo, load_machine, quadratize
     >>> qubo = quadratize(Pubo.from_dict({(0, 1, 2): 1.0, (0, 3): -2.0, (1,): 0.5}))
@@ -94,12 +108,12 @@ def find_embedding(
     tries: int = 4,
     time_limit: float = 60.0,
     effort: float = 1.0,
-    progress: Progress | None = None,
+    progress: SearchNews | None = None,
 ) -> Embedding:
-    """Search for chains; after Ctrl-C the best so far is given, if there is one.
+    """Search for chains; after Ctrl-C return the best so far, if there is one.
 
     The same seed gives the same chains on any number of cores as long as the time limit is not
-    reached.
+    reached. Options are those of `embed`.
     """
     _check_options(method, prefer, tries, time_limit, effort, seed)
     report = preflight(qubo, machine)
@@ -108,8 +122,9 @@ def find_embedding(
     began = time.monotonic()
     options = SearchOptions(method, prefer, seed, tries, effort, began + time_limit)
     ground = KernelInput(qubo, machine)
-    search = Search(ground, options, progress)
-    search.run()
+    search = Search(ground, options)
+    with _news_first(progress):
+        search.run()
     if search.best is None:
         taken = time.monotonic() - began
         raise EmbeddingNotFound(
@@ -132,6 +147,16 @@ def find_embedding(
     )
     check_embedding(found, qubo)
     return found
+
+
+@contextmanager
+def _news_first(progress: SearchNews | None) -> Iterator[None]:
+    """Report the search inside to `progress(news, done, total)`, if there is one."""
+    if progress is None:
+        yield
+        return
+    with news_to(lambda done, total, news: progress(news, done, total or 0)):
+        yield
 
 
 def _check_options(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -13,13 +13,13 @@ import numpy as np
 
 from qcompile.embedding.kernel_input import KernelInput, Owner, settle_chains, trimmed
 from qcompile.embedding.minorminer import Minorminer
+from qcompile.runtime.progress import heard, report
 from qcompile.runtime.threads import cores
 
-__all__ = ["Progress", "Search", "SearchOptions"]
+__all__ = ["Search", "SearchOptions"]
 
 
 _log = logging.getLogger("qcompile")
-Progress = Callable[[str, int, int], None]
 
 # Work for the improvement of one try, pairs of variables times the longest chain: a second.
 _WORK = 50_000_000
@@ -48,12 +48,13 @@ class SearchOptions:
 
 
 class Search:
-    """Runs the methods and keeps the best embedding that any of them has given."""
+    """Runs the methods and keeps the best embedding that any of them has found.
 
-    def __init__(
-        self, ground: KernelInput, options: SearchOptions, progress: Progress | None
-    ) -> None:
-        self.ground, self.options, self.progress = ground, options, progress
+    Reports the tries of each method, with the method's name and the best so far as news.
+    """
+
+    def __init__(self, ground: KernelInput, options: SearchOptions) -> None:
+        self.ground, self.options = ground, options
         self.best: tuple[Owner, str] | None = None
         self._cost: tuple[int, int] | None = None
         self._stop = threading.Event()
@@ -115,9 +116,9 @@ class Search:
                 for future in running:
                     self._offer([future.result()], name)
                     done += 1
-                    if self.progress is not None:
+                    if heard():
                         qubits = self.ground.cost(self._best_owner, "qubits")[0]
-                        self.progress(f"{name}, best {qubits} qubits", done, options.tries)
+                        report(done, options.tries, f"{name}, best {qubits} qubits")
             except KeyboardInterrupt:
                 # what the others have reached by now is worth keeping
                 self._stop.set()
@@ -194,8 +195,7 @@ class Search:
                     done += 1
                     if owner is not None:
                         answers[number] = owner
-                    if self.progress is not None:
-                        self.progress("minorminer", done, options.tries)
+                    report(done, options.tries, "minorminer")
                 time.sleep(0.02)
         finally:
             for miner in running.values():

@@ -9,6 +9,7 @@ from pathlib import Path
 from qcompile.embedding.embed import embed
 from qcompile.errors import InputError, QcompileError
 from qcompile.leap.job_store import list_jobs
+from qcompile.runtime.progress import muted
 from qcompile.stages.embedded import Embedding, check_embedding, problem_id
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
@@ -49,4 +50,5 @@ def earlier_chains(qubo: Qubo, machine: Machine, jobs: str | Path | None) -> Emb
 
 def find_chains(qubo: Qubo, machine: Machine, seed: int = 0) -> Embedding:
     """Search for chains on a machine."""
-    return embed(qubo, machine, seed=seed).embedding
+    with muted():  # the search counts tries, the job counts parts
+        return embed(qubo, machine, seed=seed).embedding

@@ -16,7 +16,7 @@ from qcompile.files.samples import save_samples
 from qcompile.leap.job import ANSWERED, CANCELLED, FAILED, WAITING, Job, Part
 from qcompile.leap.nonlinear import nonlinear
 from qcompile.objective.decode import decode
-from qcompile.runtime.progress import Bar
+from qcompile.runtime.progress import report
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.embedded import to_embedded
 from qcompile.stages.qubo import Qubo
@@ -33,8 +33,8 @@ _log = logging.getLogger("qcompile")
 _RUNNING = ("PENDING", "IN_PROGRESS")
 
 
-def collect(job: Job, line: Leap, timeout: float, progress: Bar | None) -> None:
-    """Wait until every part is over; answers are written as they come."""
+def collect(job: Job, line: Leap, timeout: float) -> None:
+    """Wait until every part is over; write answers as they come, and report how many there are."""
     began = time.monotonic()
     while True:
         waiting = {
@@ -52,9 +52,8 @@ def collect(job: Job, line: Leap, timeout: float, progress: Bar | None) -> None:
                 _take(job, part, name, line)
         waited = time.monotonic() - began
         news = ", ".join(sorted(set(found.values()))).lower() or "no word from the server"
-        if progress is not None:
-            done = len(job.parts) - len(waiting)
-            progress(done, len(job.parts), f"{job.solver['name']}: {news}, {waited:.0f} s")
+        done = len(job.parts) - len(waiting)
+        report(done, len(job.parts), f"{job.solver['name']}: {news}, {waited:.0f} s")
         if waited > timeout and any(state.stage == WAITING for state in job.states):
             raise LeapError(f"no answer after {waited:.0f} s ({news})")
 

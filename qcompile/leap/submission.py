@@ -24,7 +24,7 @@ from qcompile.leap.job_store import create_job, load_job
 from qcompile.leap.plan import Request, make_plan, refuse_twins
 from qcompile.leap.retry import Patience
 from qcompile.leap.sending import cancel_parts, cancel_strays, ensure_sent
-from qcompile.runtime.progress import Bar
+from qcompile.runtime.progress import News, news_to
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.embedded import Embedding
 from qcompile.stages.pubo import Pubo
@@ -79,7 +79,7 @@ def submit(
     wait: bool = True,
     timeout: float = 3600.0,
     patience: Patience | None = None,
-    progress: Bar | None = None,
+    progress: News | None = None,
 ) -> Submission:
     """Send a problem to Leap through a job folder, wait for the answer and decode it.
 
@@ -121,8 +121,8 @@ def submit(
             cost=cost,
         )
         _log.info("job %s", job.id)
-        with job.locked(), _telling_fate_of(job):
-            return _go_on(job, line, wait, timeout, progress, first=True)
+        with job.locked(), _telling_fate_of(job), news_to(progress):
+            return _go_on(job, line, wait, timeout, first=True)
 
 
 def resume(
@@ -135,7 +135,7 @@ def resume(
     timeout: float = 3600.0,
     same_account: bool = False,
     patience: Patience | None = None,
-    progress: Bar | None = None,
+    progress: News | None = None,
 ) -> Submission:
     """Go on with a job wherever it stopped: send what was not sent, fetch, decode.
 
@@ -148,9 +148,9 @@ def resume(
     with job.locked(), _telling_fate_of(job):
         if all(state.stage in OVER for state in job.states):
             return Submission(job.cost, job, *decode_job(job))
-        with _line_of(job, profile, region, patience) as line:
+        with _line_of(job, profile, region, patience) as line, news_to(progress):
             _check_place(job, line, same_account)
-            return _go_on(job, line, wait, timeout, progress, first=False)
+            return _go_on(job, line, wait, timeout, first=False)
 
 
 def cancel(
@@ -223,9 +223,7 @@ def _check_place(job: Job, line: Leap, same_account: bool) -> None:
         )
 
 
-def _go_on(
-    job: Job, line: Leap, wait: bool, timeout: float, progress: Bar | None, *, first: bool
-) -> Submission:
+def _go_on(job: Job, line: Leap, wait: bool, timeout: float, *, first: bool) -> Submission:
     trouble = None
     try:
         for part in job.parts:
@@ -235,7 +233,7 @@ def _go_on(
             raise
         trouble = error  # what was sent is paid for: its answer comes first
     if wait:
-        collect(job, line, timeout, progress)
+        collect(job, line, timeout)
         for part, state in zip(job.parts, job.states, strict=True):
             if state.doubts and state.id is not None:
                 cancel_strays(job, part, line)

@@ -9,7 +9,7 @@ dense rows; with s stored entries a row, C(s + k - 1, k).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from qcompile.data.stream import RowStream
 from qcompile.errors import InputError
 from qcompile.moments import products
 from qcompile.runtime import memory
+from qcompile.runtime.progress import Progress, muted, shown_by
 from qcompile.stages import multisets
 from qcompile.stages.arrays import Floats, Matrix, extent, frozen, row_norms
 from qcompile.stages.dataset import Dataset
@@ -36,12 +37,13 @@ def moments_of(
     order: int = 3,
     *,
     fit: bool | None = None,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: Progress | None = None,
 ) -> Moments:
     """Sum up what a loss of degree `order` needs to know about the data.
 
     `fit` adds the sums for fitting the 0-1 risk; by default it does for odd orders. `data` may come
     in parts: moments of disjoint rows add up, ``sum(map(moments_of, parts))`` gives the same.
+    `progress(done, total)` counts the rows of a data set.
 
     >>> from qcompile.data import read
     >>> moments_of(read("mease-wyner"), order=3).tensors[3, 0].shape
@@ -51,14 +53,17 @@ def moments_of(
     keys = tensor_keys(order, fit=order % 2 == 1 if fit is None else fit)
     total = _Sums(keys)
     if isinstance(data, Dataset):
-        total.add(data.x, data.y, progress)
+        with shown_by(progress):
+            total.add(data.x, data.y)
         return total.moments(order, data.preparation, data.source)
     if isinstance(data, RowStream):
-        for x, signs in data:
-            total.add(x, signs)
+        for x, signs in data:  # the stream counts bytes
+            with muted():
+                total.add(x, signs)
         moments = total.moments(order, data.preparation, data.source)
         return moments.flipped() if data.flip else moments
-    return _moments_of_parts(data, order, total)
+    with muted():  # nobody knows how many parts there are
+        return _moments_of_parts(data, order, total)
 
 
 def check_order(order: int) -> None:
@@ -125,23 +130,18 @@ class _Sums:
         self._keys = keys
         self._tensors: dict[tuple[int, int], Floats] = {key: np.zeros(0) for key in keys}
 
-    def add(
-        self,
-        x: Matrix,
-        y: Floats,
-        progress: Callable[[int, int | None], None] | None = None,
-    ) -> None:
+    def add(self, x: Matrix, y: Floats) -> None:
         self._grow(x.shape[1])
         _check_sizes(x)
         norms = row_norms(x)
         self.count += len(y)
         self._squares += float(np.sum(norms**2))
-        used = norms > 0  # a zero row has margin 0 whatever the weights: it only counts
+        used = norms > 0  # a zero row has margin 0 for all weights: it only counts
         if not used.all():
             x, y, norms = x[used], y[used], norms[used]
         if len(y):
             rows = products.Rows(x, y, norms)
-            for key, part in products.sums(rows, self._keys, progress).items():
+            for key, part in products.sums(rows, self._keys).items():
                 self._tensors[key][: len(part)] += part
 
     def _grow(self, features: int) -> None:

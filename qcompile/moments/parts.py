@@ -20,10 +20,11 @@ import numpy as np
 from qcompile.data.column_statistics import ColumnStatistics
 from qcompile.data.rows import canonical, check_classes, check_sizes, featureless, no_rows
 from qcompile.data.stream import LateIndexZeroError, RowStream
-from qcompile.data.svmlight import Progress, SvmlightReader, digest_of_digests, shortest
+from qcompile.data.svmlight import SvmlightReader, digest_of_digests, shortest
 from qcompile.errors import InputError
 from qcompile.moments import products
 from qcompile.moments.accumulate import check_order, moments_of, moments_of_rows
+from qcompile.runtime.progress import muted, report
 from qcompile.stages.arrays import Floats, Matrix
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.moments import Moments
@@ -329,16 +330,17 @@ def _refuse_what_needs_all_rows(options: DataOptions) -> None:
             )
 
 
-def local_total(
-    sources: Sequence[Source], names: Sequence[str], progress: Progress | None = None
-) -> Total:
-    """Sum over the parts here, one after the other; each uses all cores."""
+def local_total(sources: Sequence[Source], names: Sequence[str]) -> Total:
+    """Return the function that sums over the parts here, one after the other.
+
+    Each part uses all cores. The function reports how many parts are summed.
+    """
 
     def total(wanted: Wanted) -> Part:
         def leaf(number: int) -> Part:
-            part = sum_part(sources[number], names[number], wanted)
-            if progress is not None:
-                progress(number + 1, len(sources))
+            with muted():
+                part = sum_part(sources[number], names[number], wanted)
+            report(number + 1, len(sources))
             return part
 
         return add_up(len(sources), leaf, lambda one, two: join(one, two, wanted.positive))

@@ -154,7 +154,7 @@ def compiled_run(compiled: Compiled) -> Run:
         moments=moments,
         loss=compiled.loss,
         pubo=compiled.pubo,
-        qubo=compiled.qubo,
+        qubo=compiled.quadratize(),
         notes=compiled.loss.notes,
     )
 

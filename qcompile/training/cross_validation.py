@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,12 +15,13 @@ from qcompile.errors import InputError
 from qcompile.moments.accumulate import moments_of
 from qcompile.objective.decode import decode
 from qcompile.objective.fit import LossOptions, fit_loss_with
-from qcompile.runtime.cluster import in_order
+from qcompile.runtime import cluster
+from qcompile.runtime.progress import Progress, muted, report, shown_by
 from qcompile.solvers.options import SolveOptions
 from qcompile.stages.arrays import frozen
 from qcompile.stages.dataset import Dataset, wrong_answers
 from qcompile.stages.moments import Moments
-from qcompile.training.search import BITS, Clock, Progress, Task, goes_over_margins, search_lowest
+from qcompile.training.search import BITS, Clock, Task, goes_over_margins, search_lowest
 
 __all__ = ["GRID_NAMES", "cross_validate"]
 
@@ -47,8 +48,8 @@ def cross_validate(
     Gives a row a setting with the mean validation error and its standard error, the best first.
     `preparation` holds options of `prepare` for data that are not prepared yet: then features are
     chosen and scaled without the fold that is held out. Where that was done by all rows before,
-    the folds have seen each other to that extent. With a Dask `client` its workers try the
-    settings, each on each fold; the rows are the same.
+    the folds have seen each other to that extent. `progress(done, total)` counts the trials, each
+    of one setting on one fold. With a Dask `client` its workers make them; the rows are the same.
     """
     strange = sorted(set(grid) - set(GRID_NAMES))
     if strange:
@@ -62,18 +63,10 @@ def cross_validate(
     shown = data if preparation is None else prepare(data, **preparation)
     plans = [_Plan.of(shown, {"bits": bits, **setting}, loss, options) for setting in settings]
     needed = max((plan.loss.degree for plan in plans if not plan.over_margins), default=1)
-    parts = _Folds.of(folds(data, count, seed=seed), needed, preparation)
-    trials = [(plan, number) for number in range(count) for plan in plans]
-    if client is not None:
-        found = list(in_order(client, _trial, trials, parts, l0, options, progress=progress))
-    else:
-        found = []
-        for number in range(count):
-            fold = parts.without(number)
-            for plan in plans:
-                found.append(_fold_error(plan, fold, l0, options))
-                if progress is not None:
-                    progress(len(found), len(trials))
+    with muted():
+        parts = _Folds.of(folds(data, count, seed=seed), needed, preparation)
+    with shown_by(progress), cluster.using(client):
+        found = _errors_of(plans, parts, l0, options)
     rows = [
         {
             **{name.rstrip("_"): value for name, value in setting.items()},
@@ -153,6 +146,37 @@ def _learns_from_rows(preparation: Mapping[str, Any]) -> bool:
         "standard",
         "max-abs",
     )
+
+
+def _errors_of(
+    plans: Sequence[_Plan], parts: _Folds, l0: float, options: SolveOptions
+) -> list[float]:
+    """Return the error of each plan on each fold, fold by fold; report how many are known."""
+    client = cluster.current()
+    trials = [(plan, number) for number in range(len(parts.parts)) for plan in plans]
+    errors = (
+        _errors_here(plans, parts, l0, options)
+        if client is None
+        else cluster.in_order(client, _trial, trials, parts, l0, options)
+    )
+    found: list[float] = []
+    for error in errors:
+        found.append(error)
+        report(len(found), len(trials))
+    return found
+
+
+def _errors_here(
+    plans: Sequence[_Plan], parts: _Folds, l0: float, options: SolveOptions
+) -> Iterator[float]:
+    """Yield the errors in the order of the trials, each fold prepared once."""
+    for number in range(len(parts.parts)):
+        with muted():
+            fold = parts.without(number)
+        for plan in plans:
+            with muted():
+                error = _fold_error(plan, fold, l0, options)
+            yield error
 
 
 def _trial(trial: tuple[_Plan, int], parts: _Folds, l0: float, options: SolveOptions) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,8 @@ import numpy as np
 from qcompile.objective.discretize import discretize
 from qcompile.objective.weight_range import rewarded
 from qcompile.reduction.quadratize import quadratize
+from qcompile.runtime import cluster
+from qcompile.runtime.progress import muted
 from qcompile.runtime.timing import passing
 from qcompile.solvers.anneal_margins import anneal_examples
 from qcompile.solvers.options import SolveOptions
@@ -28,12 +30,11 @@ from qcompile.stages.samples import Samples, samples_of
 from qcompile.stages.terms import most_terms
 from qcompile.training.risks import descend, objective_of
 
-__all__ = ["BITS", "Clock", "Progress", "Task", "goes_over_margins", "search_lowest"]
+__all__ = ["BITS", "Clock", "Task", "goes_over_margins", "search_lowest"]
 
 
 _log = logging.getLogger("qcompile")
 
-Progress = Callable[[int, int | None], None]
 BITS = 4
 # Entries of the data that all restarts over the margins may visit together (some two seconds),
 # as long as that leaves this many sweeps and at least a fifth of the restarts asked for.
@@ -72,17 +73,12 @@ class Task:
 
 
 def search_lowest(
-    task: Task,
-    loss: Loss,
-    narrow: bool,
-    clock: Clock,
-    progress: Progress | None = None,
-    client: Any = None,
+    task: Task, loss: Loss, narrow: bool, clock: Clock
 ) -> tuple[Samples, Pubo | Qubo, Loss]:
     """Find low states, with half of the range as long as the lowest is one of abuse."""
     search = _over_margins if task.over_margins else _in_bits
     for left in reversed(range(_NARROWINGS + 1)):
-        samples, problem = search(task, loss, clock, progress, client)
+        samples, problem = search(task, loss, clock)
         if not (narrow and left and rewarded(loss, task.rows, problem.decode(samples.best))):
             break
         loss = _narrower(loss)
@@ -105,9 +101,7 @@ def goes_over_margins(rows: Dataset, bits: int, order: int, options: SolveOption
     return sum(most_terms(rows.features * bits, order)) > entries
 
 
-def _in_bits(
-    task: Task, loss: Loss, clock: Clock, progress: Progress | None, client: Any
-) -> tuple[Samples, Pubo | Qubo]:
+def _in_bits(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo | Qubo]:
     """Find low states of the polynomial of bits."""
     options = task.options
     with passing("discretize"):
@@ -120,14 +114,12 @@ def _in_bits(
         clock.stage("qubo", f"{problem.variables:,} qubits, {len(problem.ancillas):,} ancillas")
     name = options.solver if isinstance(options.solver, str) else type(options.solver).__name__
     with passing(f"solve ({name})"):
-        found = solve(problem, **vars(options), progress=progress, client=client)
+        found = solve(problem, **vars(options))
     clock.stage(str(found.info["solver"]), f"{len(found):,} states")
     return found, problem
 
 
-def _over_margins(
-    task: Task, loss: Loss, clock: Clock, progress: Progress | None, client: Any
-) -> tuple[Samples, Pubo]:
+def _over_margins(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo]:
     """Find low states over the margins where the polynomial would be too large.
 
     The problem given back is empty but for its encoding: enough to decode.
@@ -145,10 +137,10 @@ def _over_margins(
             sweeps=sweeps,
             keep=options.keep,
             seed=options.seed,
-            progress=progress,
-            client=client,
         )
-        weights, energies = _around(task, loss, encoding, weights)
+        # a few restarts: too few to count, and to send the data to workers again
+        with muted(), cluster.locally():
+            weights, energies = _around(task, loss, encoding, weights)
     problem = Pubo(
         variables=encoding.variables,
         constant=0.0,

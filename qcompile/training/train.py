@@ -11,6 +11,8 @@ from qcompile.moments.accumulate import moments_of
 from qcompile.objective.decode import decode
 from qcompile.objective.fit import LossOptions, fit_loss_with, needs_fit
 from qcompile.objective.weight_range import warnings_for
+from qcompile.runtime import cluster
+from qcompile.runtime.progress import Progress, shown_by
 from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
 from qcompile.stages.classifier import Classifier
@@ -20,7 +22,7 @@ from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples
 from qcompile.training.risks import risks
-from qcompile.training.search import BITS, Clock, Progress, Task, goes_over_margins, search_lowest
+from qcompile.training.search import BITS, Clock, Task, goes_over_margins, search_lowest
 
 __all__ = ["Trained", "train"]
 
@@ -61,10 +63,11 @@ def train(
 
     `validation` and `test` are data sets prepared in the same way, or shares of `data` to set
     aside. `preparation` holds options of `prepare` for data that are not prepared yet: parts are
-    set aside first, and what is learnt about features is learnt from the training rows alone.
-    With validation data the best of the lowest samples is chosen by them. With a Dask `client` its
-    workers make the annealer's restarts. Where the range of weights is "auto" and the search ends
-    at a classifier that the loss rewards for wrong answers, it goes on with half of the range.
+    set aside first, and features are chosen and scaled by the training rows alone. With validation
+    data the best of the lowest samples is chosen by them. `progress(done, total)` counts the
+    restarts of the search; with a Dask `client` its workers make them. If the range of weights is
+    "auto" and the search ends at a classifier that the loss rewards for wrong answers, it is
+    repeated with half of the range.
 
     >>> from qcompile import read
     >>> wanted = {"scale": "standard", "features": 5, "bias": True}
@@ -85,7 +88,8 @@ def train(
     clock.stage("loss", f"order {fitted.order}, range {fitted.range_:.3g}")
     task = Task(rows, moments, bits, l0, on_examples, options)
     narrow = loss.range_ == "auto"
-    samples, problem, fitted = search_lowest(task, fitted, narrow, clock, progress, client)
+    with shown_by(progress), cluster.using(client):
+        samples, problem, fitted = search_lowest(task, fitted, narrow, clock)
     with passing("decode"):
         classifier = decode(problem, samples, validation=checked)
     clock.stage(
