@@ -118,9 +118,7 @@ def _add_resume_command(commands: Any) -> None:
         """,
         takes_data=False,
     )
-    command.add_argument(
-        "job", metavar="JOB", help="its id, the beginning of its id, or its folder"
-    )
+    command.add_argument("job", metavar="JOB", help="its id, the start of its id, or its folder")
     _add_connection_options(command)
     _add_account_option(command)
     _add_waiting_options(command)
@@ -138,7 +136,7 @@ def _add_jobs_command(commands: Any) -> None:
         """,
         takes_data=False,
     )
-    command.add_argument("job", metavar="JOB", nargs="?", help="its id or the beginning of its id")
+    command.add_argument("job", metavar="JOB", nargs="?", help="its id or the start of its id")
     command.add_argument("--jobs", metavar="FOLDER", help="folder of all jobs (QCOMPILE_JOBS)")
     command.add_argument(
         "--format", choices=FORMATS, default="text", help="text, markdown, csv or json"
@@ -157,9 +155,7 @@ def _add_cancel_command(commands: Any) -> None:
         """,
         takes_data=False,
     )
-    command.add_argument(
-        "job", metavar="JOB", help="its id, the beginning of its id, or its folder"
-    )
+    command.add_argument("job", metavar="JOB", help="its id, the start of its id, or its folder")
     _add_connection_options(command)
     _add_account_option(command)
     _add_grace_option(command)
@@ -280,8 +276,8 @@ def _in_words(cost: Cost) -> dict[str, Any]:
         shown["qubits"] = f"{cost.qubits}, longest chain {cost.longest_chain}"
         shown["reads"] = f"{sum(cost.reads)} in {cost.problems} problem(s)"
     if cost.solver_type == "qpu":
-        known = cost.seconds is not None
-        name, time = "QPU access time", f"{cost.seconds:.4g} s estimated" if known else "not known"
+        name = "QPU access time"
+        time = "not known" if cost.seconds is None else f"{cost.seconds:.4g} s estimated"
     else:
         name, time = "time limit", f"{cost.seconds:.4g} s, billed"
     allowed = "" if cost.limit is None else f"; up to {cost.limit:g} s a problem is allowed"
