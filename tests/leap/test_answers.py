@@ -20,7 +20,7 @@ from tests.leap.jobs import QUICK, READS, check_result, only_job
 from tests.sapi import Sapi
 
 
-def test_ids_that_are_none_are_not_used(server: Sapi, send: Callable[..., Submission]) -> None:
+def test_invalid_problem_ids_are_not_used(server: Sapi, send: Callable[..., Submission]) -> None:
     server.fail("post", sapi.reset_after)
     server.fail("list", sapi.changed(_no_id))
     with pytest.raises(LeapError, match="invalid problem id"):

@@ -76,7 +76,7 @@ def test_without_a_token(
         send()
 
 
-def test_a_line_is_not_pickled(server: Sapi) -> None:
+def test_a_connection_is_not_pickled(server: Sapi) -> None:
     with client.connect(patience=QUICK) as connection:
         with pytest.raises(TypeError, match="cannot be pickled"):
             pickle.dumps(connection)

@@ -12,7 +12,7 @@ from qcompile.leap.job_store import list_jobs, load_job
 from tests.sapi import Sapi
 
 
-def test_jobs_that_are_none(server: Sapi) -> None:
+def test_names_of_no_job_are_refused(server: Sapi) -> None:
     for name in ("../x", "*", "", "no-such"):
         with pytest.raises(InputError):
             load_job(name)

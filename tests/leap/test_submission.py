@@ -130,7 +130,9 @@ def test_the_folder_is_on_disk_before_the_request(
     assert "jobs" in before and before[-1] == only_job().id
 
 
-def test_a_duplicate_job_is_refused(server: Sapi, send: Callable[..., Submission], best: float) -> None:
+def test_a_duplicate_job_is_refused(
+    server: Sapi, send: Callable[..., Submission], best: float
+) -> None:
     server.pending_polls = 10**6
     sent = send(wait=False)
     assert sent.job is not None
