@@ -148,7 +148,7 @@ def decode_job(job: Job) -> tuple[Samples, Classifier | None]:
         _log.warning("warning: part %d %s: %s", part.number, state.stage, state.message)
     parts = [_read_answer(job, part) for part in answered]
     if not sum(map(len, parts)):
-        raise LeapError("every sample has a broken chain, and such samples are discarded")
+        raise LeapError('every sample has a broken chain, and repair="discard" removes them all')
     found = merged(parts, _info(job, answered, parts))
     found = found.lowest(len(found))
     problem = job.problem()

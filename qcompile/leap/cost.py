@@ -154,9 +154,9 @@ def _check_time(solver: Any, parameters: Mapping[str, Any]) -> None:
 
 def _why_unknown(solver: Any, qubits: int, parameters: Mapping[str, Any]) -> str:
     """Return the reason why the solver's timing model gives no time."""
-    told = {k: v for k, v in parameters.items() if k != "num_reads"}
+    others = {k: v for k, v in parameters.items() if k != "num_reads"}
     try:
-        solver.estimate_qpu_access_time(qubits, num_reads=1, **told)
+        solver.estimate_qpu_access_time(qubits, num_reads=1, **others)
     except Exception as error:
         return str(error).strip("'\"") or type(error).__name__
     return "the solver gives no reason"
@@ -175,9 +175,9 @@ def _access_time(
     solver: Any, qubits: int, reads: int, parameters: Mapping[str, Any]
 ) -> float | None:
     """Return the seconds of QPU access by the solver's timing model, or None if it has none."""
-    told = {k: v for k, v in parameters.items() if k != "num_reads"}
+    others = {k: v for k, v in parameters.items() if k != "num_reads"}
     try:
-        return float(solver.estimate_qpu_access_time(qubits, num_reads=reads, **told)) / 1e6
+        return float(solver.estimate_qpu_access_time(qubits, num_reads=reads, **others)) / 1e6
     except (KeyError, ValueError, TypeError):
         return None
 
