@@ -140,7 +140,7 @@ def job_run(job: Job, samples: Samples | None = None, classifier: Classifier | N
         embedding=job.embedding(job.parts[0]) if sent else None,
         samples=samples,
         classifier=classifier,
-        told={"job": job.id, "solver": str(job.solver.get("name")), "stage": job.stage},
+        told={"job": job.id, "solver": job.solver.name, "stage": job.stage},
         reasons={} if samples is not None else {"energies": "the machine's answer"},
     )
     return checked(run, {"model": str(job.folder / "model.json"), "qubo": f"job {job.id}"})

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 from qcompile.errors import InputError, QcompileError
 from qcompile.runtime.progress import muted
+from qcompile.runtime.text import one_line
 from qcompile.runtime.threads import at_most
 
 __all__ = [
@@ -127,7 +128,7 @@ def _client_at(distributed: Any, address: str) -> Any:
     client = found[0] if found else TimeoutError("the server is not a Dask scheduler")
     if isinstance(client, Exception):
         raise InputError(
-            f"no Dask scheduler at {address} ({_first_line(client)}); expected an address such as "
+            f"no Dask scheduler at {address} ({one_line(client)}); expected an address such as "
             "tcp://host:8786, or none for a cluster on this machine"
         )
     return client
@@ -227,10 +228,5 @@ def _asked(question: Callable[[], Any]) -> Any:
         ) from None
     except (distributed.comm.CommClosedError, CancelledError, TimeoutError, OSError) as error:
         raise QcompileError(
-            f"the Dask cluster is gone ({_first_line(error)}); start it again and repeat the "
-            "command"
+            f"the Dask cluster is gone ({one_line(error)}); start it again and repeat the command"
         ) from None
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

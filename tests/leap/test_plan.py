@@ -12,7 +12,7 @@ from tests.sapi import Sapi
 
 def test_too_many_problems_for_a_job(server: Sapi, send: Callable[..., Submission]) -> None:
     server.solvers["Mock_Advantage"]["properties"]["num_reads_range"] = [1, 1]
-    with pytest.raises(InputError, match="at most --num-reads 1000"):
+    with pytest.raises(InputError, match="at most reads=1000"):
         send(reads=1001)
     assert not server.problems
     assert send(reads=10**3, dry_run=True).cost["problems"] == 1000
@@ -26,7 +26,7 @@ def test_annealing_times_that_make_no_sense(
         send(dry_run=True, parameters={"annealing_time": time_})
 
 
-def test_wishes_are_checked(server: Sapi, send: Callable[..., Submission], qubo: Qubo) -> None:
+def test_requests_are_checked(server: Sapi, send: Callable[..., Submission], qubo: Qubo) -> None:
     for options, text in (
         ({"reads": 0}, "0 reads"),
         ({"label": ""}, "label"),
@@ -43,5 +43,5 @@ def test_wishes_are_checked(server: Sapi, send: Callable[..., Submission], qubo:
             send(**options)
     assert not server.problems
     empty = Pubo.from_dict({(): 1.0})
-    with pytest.raises(InputError, match="without variables"):
+    with pytest.raises(InputError, match="no variables"):
         qcompile.submit(empty, patience=QUICK)
