@@ -50,9 +50,7 @@ def report_of(run: Run) -> Report:
         energies=energies_of(run),
         weights=weights_of(run),
         confusion=tuple(confusions_of(run)),
-        risks=tuple(
-            (str(r["classifier"]), float(r["objective"]), float(r["0-1 risk"])) for r in run.risks
-        ),
+        risks=run.risks,
         notes=run.notes,
     )
     missing = tuple(

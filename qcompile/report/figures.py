@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qcompile.training.risks import Risk
+
 __all__ = [
     "BINS",
     "TITLES",
@@ -238,7 +240,7 @@ class Report:
     energies: Energies | None
     weights: Weights | None
     confusion: tuple[Confusion, ...]
-    risks: tuple[tuple[str, float, float], ...]
+    risks: tuple[Risk, ...]
     notes: tuple[str, ...] = ()
     absent: tuple[tuple[str, str], ...] = ()
 

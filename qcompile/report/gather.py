@@ -26,7 +26,7 @@ from qcompile.report.run import Run
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
-from qcompile.training.risks import risks
+from qcompile.training.risks import Risk, risks
 
 if TYPE_CHECKING:
     from qcompile.leap.job import Job
@@ -197,8 +197,8 @@ def with_test(run: Run, rows: Dataset) -> Run:
     return replace(run, parts=(*run.parts, ("test rows", rows)))
 
 
-def _risks(run: Run, rows: Dataset) -> tuple[Mapping[str, Any], ...]:
-    """Say where accuracy is lost on these rows; nothing if they are not those of the problem."""
+def _risks(run: Run, rows: Dataset) -> tuple[Risk, ...]:
+    """Return the risks on these rows, or nothing if the problem was compiled from other rows."""
     problem, samples, loss = run.problem, run.samples, run.loss
     if problem is None or samples is None or loss is None or run.classifier is None:
         return ()

@@ -188,11 +188,11 @@ def _estimated(machine: Machine, needed: Budget) -> MachineRow:
     """Go by the formula for complete polynomials: an upper estimate for all others."""
     has = machine.qubits or len(machine.nodes)
     told = physical_estimate(machine, needed.order, needed.bits, needed.ancillas or 0)
-    takes: int | None = told["physical_qubits_about"]
+    takes = told.physical_qubits_about
     fits: bool | None = None
     if needed.surely > has:
         fits = False  # not even one qubit for each variable
-    elif takes is not None and told["fits"] and takes <= has:
+    elif takes is not None and told.fits and takes <= has:
         fits = True
     elif takes is not None and needed.complete:
         fits = False

@@ -12,6 +12,7 @@ from qcompile.stages.moments import Moments
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
+from qcompile.training.risks import Risk
 
 if TYPE_CHECKING:
     from qcompile.stages.classifier import Classifier
@@ -42,7 +43,7 @@ class Run:
     samples: Samples | None = None
     classifier: Classifier | None = None
     parts: tuple[tuple[str, Dataset], ...] = ()
-    risks: tuple[Mapping[str, Any], ...] = ()
+    risks: tuple[Risk, ...] = ()
     told: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
