@@ -88,7 +88,7 @@ class Estimate(Record):
 
 
 def estimate(order: int, features: int, bits: int) -> Estimate:
-    """Return the size of a complete problem, in no time for any size.
+    """Return the size of a complete problem, by formulas that are quick at any size.
 
     >>> estimate(3, 100, 4).qubits
     40200

@@ -173,23 +173,23 @@ def _errors_of(
 ) -> list[float]:
     """Return the error of each plan on each fold, fold by fold; report how many are known."""
     client = cluster.current()
-    trials = [(plan, number) for number in range(len(parts.parts)) for plan in plans]
+    pairs = [(plan, number) for number in range(len(parts.parts)) for plan in plans]
     errors = (
         _errors_here(plans, parts, l0, options)
         if client is None
-        else cluster.in_order(client, _trial, trials, parts, l0, options)
+        else cluster.in_order(client, _error_on, pairs, parts, l0, options)
     )
     found: list[float] = []
     for error in errors:
         found.append(error)
-        report(len(found), len(trials))
+        report(len(found), len(pairs))
     return found
 
 
 def _errors_here(
     plans: Sequence[_Plan], parts: _Folds, l0: float, options: SolveOptions
 ) -> Iterator[float]:
-    """Yield the errors in the order of the trials, each fold prepared once."""
+    """Yield the errors in the order of the folds, each of which is prepared once."""
     for number in range(len(parts.parts)):
         with muted():
             fold = parts.without(number)
@@ -199,8 +199,9 @@ def _errors_here(
             yield error
 
 
-def _trial(trial: tuple[_Plan, int], parts: _Folds, l0: float, options: SolveOptions) -> float:
-    plan, number = trial
+def _error_on(pair: tuple[_Plan, int], parts: _Folds, l0: float, options: SolveOptions) -> float:
+    """Return the error of a plan on a fold: the work of one task on a cluster."""
+    plan, number = pair
     return _fold_error(plan, parts.without(number), l0, options)
 
 
