@@ -236,6 +236,11 @@ def test_a_search_that_fails_names_sizes_and_other_machines() -> None:
         {"chain_strength": float("nan")},
     ],
 )
+def test_nonsense_options_are_refused(options: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="expected"):
+        embed(cubic(3), load_machine("zephyr3"), **options)  # type: ignore[arg-type]
+
+
 def test_the_two_searches_take_the_same_options() -> None:
     """Both public functions repeat the fields of the record, which are compared here."""
     fields = {f.name: f.default for f in dataclasses.fields(search.SearchOptions)}
@@ -249,8 +254,3 @@ def test_the_two_searches_take_the_same_options() -> None:
     found = find_embedding(qubo, machine, seed=5, **wanted)
     assert (dict(found.options), found.seed) == (wanted, 5)
     assert embed(qubo, machine, seed=5, **wanted).embedding.chains == found.chains
-
-
-def test_nonsense_options_are_refused(options: dict[str, object]) -> None:
-    with pytest.raises(InputError, match="expected"):
-        embed(cubic(3), load_machine("zephyr3"), **options)  # type: ignore[arg-type]

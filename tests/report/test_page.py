@@ -102,7 +102,7 @@ def test_the_stylesheet_names_every_class_of_the_page(whole: str) -> None:
     used = {
         name
         for _, attrs in parsed(whole).tags
-        for name in attrs.get("class", "").split()
+        for name in (attrs.get("class") or "").split()
         if name not in ("stage", "links", "figure")  # they need no style of their own
     }
     assert used and not {name for name in used if not re.search(rf"\.{name}\b", style)}
