@@ -166,7 +166,7 @@ def _write_artifact(compiled: Compiled, kind: str, path: str, *, drop_offset: bo
 
 def _run_estimate(options: argparse.Namespace) -> None:
     if options.table:
-        show_rows(paper_table(), options)
+        show_rows([row.to_dict() for row in paper_table()], options)
     elif options.data is not None:
         show_rows([_counted(options)], options)
     elif options.features is not None:
@@ -177,8 +177,8 @@ def _run_estimate(options: argparse.Namespace) -> None:
         show_rows([found.to_dict() | physical], options)
     elif names_machine(options):
         with bar("estimate"), passing("estimate"):
-            rows = largest_problems(machine_of(options))
-        show_rows(rows, options)
+            largest = largest_problems(machine_of(options))
+        show_rows([problem.to_dict() for problem in largest], options)
     else:
         raise InputError(
             "give --features N (and --order, --bits), DATA, --table paper, or --machine NAME alone "
@@ -189,10 +189,10 @@ def _run_estimate(options: argparse.Namespace) -> None:
 def _on_machine(
     options: argparse.Namespace, order: int, bits: int, ancillas: int
 ) -> dict[str, Any]:
-    """Return the physical side of an estimate where a machine is named."""
+    """Return what is needed of the machine, if one is named."""
     if not names_machine(options):
         return {}
-    return physical_estimate(machine_of(options), order, bits, ancillas)
+    return physical_estimate(machine_of(options), order, bits, ancillas).to_dict()
 
 
 def _counted(options: argparse.Namespace) -> dict[str, Any]:

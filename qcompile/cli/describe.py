@@ -91,5 +91,5 @@ def describe_pubo(pubo: Pubo) -> dict[str, Any]:
 
 def describe_qubo(qubo: Qubo) -> dict[str, Any]:
     """Return the summary of a QUBO."""
-    counted = account(qubo)
+    counted = account(qubo).to_dict()
     return {name: value for name, value in counted.items() if value is not None}

@@ -9,7 +9,7 @@ from qcompile.cli.options import add_machine_options, chain_strength, machine_of
 from qcompile.cli.output import FORMATS, show, show_rows
 from qcompile.cli.parsing import NOT_PROVED, add_command
 from qcompile.embedding.capacity import largest_bits
-from qcompile.embedding.chain_strength import sweep
+from qcompile.embedding.chain_strength import StrengthTrial, sweep
 from qcompile.embedding.embed import embed
 from qcompile.embedding.preflight import most_bits, preflight
 from qcompile.embedding.quality import quality
@@ -187,10 +187,10 @@ def _run_embed(options: argparse.Namespace) -> int:
             chain_strength="torque" if strength == "sweep" else strength,
             embedding=reused,
         )
-    table: list[dict[str, Any]] = []
+    trials: list[StrengthTrial] = []
     if strength == "sweep":
         with bar("sweep"), passing("sweep chain strengths"):
-            embedded, table = sweep(embedded, reads=options.reads, seed=options.seed)
+            embedded, trials = sweep(embedded, reads=options.reads, seed=options.seed)
     with bar("write"), passing("write"), atomic.all_or_nothing():
         if options.output:
             embedding.save_embedding(embedded.embedding, options.output)
@@ -198,21 +198,24 @@ def _run_embed(options: argparse.Namespace) -> int:
             embedding.save_target(embedded, options.target)
         if options.plot:
             plot.plot_embedding(embedded.embedding, options.plot)
-    figures = {**quality(embedded), "qubits_at_least": report.least}
-    if options.json:
-        show(figures | ({"sweep": table} if table else {}), options, written=written)
-    else:
-        show(_in_words(figures, table), options, written=written)
+    found = quality(embedded)
+    figures = {**found.to_dict(), "qubits_at_least": report.least}
+    if not options.json:
+        figures["chain_lengths"] = ", ".join(f"{n}: {c}" for n, c in found.chains_by_length)
+        figures |= {_strength_name(trial): _in_words(trial) for trial in trials}
+        figures = {name: value for name, value in figures.items() if value is not None}
+    elif trials:
+        figures["sweep"] = [trial.to_dict() for trial in trials]
+    show(figures, options, written=written)
     return 0
 
 
-def _in_words(figures: dict[str, Any], table: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the figures of an embedding, and of a sweep of chain strengths, for people."""
-    figures["chain_lengths"] = ", ".join(f"{n}: {c}" for n, c in figures["chain_lengths"].items())
-    for row in table:
-        name = f"sweep at strength {row['chain_strength']:.4g}"
-        figures[name] = (
-            f"mean energy {row['mean_energy']:.6g}, lowest {row['lowest_energy']:.6g}, "
-            f"chains broken {row['chain_break_fraction']:.1%}"
-        )
-    return {name: value for name, value in figures.items() if value is not None}
+def _strength_name(trial: StrengthTrial) -> str:
+    return f"sweep at strength {trial.chain_strength:.4g}"
+
+
+def _in_words(trial: StrengthTrial) -> str:
+    return (
+        f"mean energy {trial.mean_energy:.6g}, lowest {trial.lowest_energy:.6g}, "
+        f"chains broken {trial.chain_break_fraction:.1%}"
+    )

@@ -14,6 +14,7 @@ from qcompile.runtime.progress import Progress, shown_by
 from qcompile.solvers.anneal import anneal
 from qcompile.solvers.dwave import sample_with_ocean, structured_sampler
 from qcompile.solvers.exact import enumerate_lowest
+from qcompile.solvers.options import SolveInfo
 from qcompile.solvers.restarts import check_counts
 from qcompile.stages.embedded import Embedded
 from qcompile.stages.machine import Machine
@@ -69,14 +70,8 @@ def solve(
         else:
             found = sample_with_ocean(problem, solver, reads, seed, sweeps, repair, parameters)
     name = solver if isinstance(solver, str) else type(solver).__name__
-    info = {
-        **found.info,
-        "solver": name,
-        "seed": seed,
-        "reads": reads,
-        "seconds": time.perf_counter() - began,
-    }
-    return replace(found.lowest(keep), info=info)
+    own = SolveInfo(name, seed=seed, reads=reads, seconds=time.perf_counter() - began)
+    return replace(found.lowest(keep), info={**found.info, **own.to_dict()})
 
 
 def _check_cluster(solver: str | Any) -> None:

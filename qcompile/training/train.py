@@ -1,4 +1,4 @@
-"""The whole way from rows to a classifier."""
+"""Dataset -> Classifier: all passes in order, and how the result came about."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from qcompile.data.prepare import PrepareOptions
 from qcompile.data.split import set_aside
 from qcompile.moments.accumulate import moments_of
 from qcompile.objective.decode import decode
@@ -21,25 +22,26 @@ from qcompile.stages.loss import Loss
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples
-from qcompile.training.risks import risks
-from qcompile.training.search import BITS, Clock, Task, goes_over_margins, search_lowest
+from qcompile.training.risks import Risk, risks
+from qcompile.training.search import BITS, Clock, Stage, Task, goes_over_margins, search_lowest
 
 __all__ = ["Trained", "train"]
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A classifier and how it came about: stages with times and sizes, risks along the way.
+    """A classifier, the stages of its training, and where accuracy was lost (`risks`).
 
-    `baseline` is the error on the training rows of always giving the commoner label.
+    `errors` are by part of the data: train, validation, test. `baseline` is the error on the
+    training rows of a classifier that always answers the more frequent label.
     """
 
     classifier: Classifier
     loss: Loss
     problem: Pubo | Qubo
     samples: Samples
-    stages: tuple[Mapping[str, Any], ...]
-    risks: tuple[Mapping[str, Any], ...]
+    stages: tuple[Stage, ...]
+    risks: tuple[Risk, ...]
     errors: Mapping[str, float]
     baseline: float
     notes: tuple[str, ...] = ()
@@ -54,7 +56,7 @@ def train(
     options: SolveOptions | None = None,
     validation: Dataset | float = 0.0,
     test: Dataset | float = 0.0,
-    preparation: Mapping[str, Any] | None = None,
+    preparation: PrepareOptions | Mapping[str, Any] | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     client: Any = None,
@@ -109,7 +111,7 @@ def train(
         loss=fitted,
         problem=problem,
         samples=samples,
-        stages=tuple(clock.rows),
+        stages=tuple(clock.stages),
         risks=compared,
         errors=errors,
         baseline=rows.baseline_error,
