@@ -14,8 +14,8 @@ from qcompile.data.options import DataOptions
 from qcompile.errors import InputError
 from qcompile.moments.accumulate import check_order
 from qcompile.moments.parts import (
+    AnyPart,
     Part,
-    Source,
     TextPart,
     Total,
     Wanted,
@@ -123,7 +123,7 @@ def _chunks(rows: Any, labels: Any) -> list[Any]:
     return [delayed(_pair)(x, y) for x, y in pairs]
 
 
-def _pair(x: Any, labels: Any) -> Source:
+def _pair(x: Any, labels: Any) -> AnyPart:
     """Sparse chunks come as scipy or as pydata matrices."""
     return (x.to_scipy_sparse() if hasattr(x, "to_scipy_sparse") else x), labels
 
@@ -158,7 +158,7 @@ def _sum_on_worker(source: Any, name: str, wanted: Wanted) -> Part:
 
 
 def total_on(
-    client: Any, sources: Sequence[Source], names: Sequence[str], progress: Progress | None = None
+    client: Any, sources: Sequence[AnyPart], names: Sequence[str], progress: Progress | None = None
 ) -> Total:
     """Sum over parts on the workers; only sums travel, and the full names of files."""
     sources = [os.path.realpath(part) if isinstance(part, str) else part for part in sources]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from qcompile.stages.moments import Moments
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
+from qcompile.stages.source import Source
 
 if TYPE_CHECKING:
     from qcompile.stages.classifier import Classifier
@@ -64,7 +65,7 @@ class Run:
         return None if self.origin is None else self.origin.preparation
 
     @property
-    def source(self) -> Mapping[str, Any]:
+    def source(self) -> Source:
         """Where the data come from."""
-        known: Iterable[Any] = (self.problem, self.classifier, self.moments)
-        return next((x.source for x in known if x is not None and x.source), {})
+        known = (self.problem, self.classifier, self.moments)
+        return next((x.source for x in known if x is not None and x.source), Source())

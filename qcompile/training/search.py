@@ -22,6 +22,7 @@ from qcompile.stages.dataset import Dataset
 from qcompile.stages.encoding import Encoding
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
+from qcompile.stages.origin import Origin
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples, samples_of
@@ -154,11 +155,13 @@ def _over_margins(
         constant=0.0,
         indices=(),
         coefficients=(),
-        encoding=encoding,
-        loss=loss,
-        l0=task.l0,
-        preparation=task.moments.preparation,
-        source=task.moments.source,
+        origin=Origin(
+            encoding=encoding,
+            loss=loss,
+            l0=task.l0,
+            preparation=task.moments.preparation,
+            source=task.moments.source,
+        ),
     )
     info = {
         "solver": "anneal",
