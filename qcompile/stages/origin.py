@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
 from qcompile.stages.encoding import Encoding
@@ -10,7 +10,7 @@ from qcompile.stages.loss import Loss
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.source import Source
 
-__all__ = ["Origin", "OriginFields"]
+__all__ = ["Origin", "OriginFields", "origin_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,3 +43,10 @@ class OriginFields(TypedDict, total=False):
     dropped: float
     preparation: Preparation | None
     source: Source
+
+
+def origin_of(origin: Origin | None, known: OriginFields) -> Origin:
+    """Return the origin with the fields that are known replaced."""
+    if origin is not None and not known:
+        return origin
+    return replace(origin or Origin(), **known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from qcompile.errors import InputError
 from qcompile.runtime.threads import ordered
 from qcompile.stages.arrays import Floats, frozen
-from qcompile.stages.origin import Origin, OriginFields
+from qcompile.stages.origin import Origin, OriginFields, origin_of
 from qcompile.stages.problem import Problem
 from qcompile.stages.terms import collect
 
@@ -75,7 +75,7 @@ class Pubo(Problem):
             constant=constant,
             indices=indices,
             coefficients=coefficients,
-            origin=replace(origin or Origin(), **known),
+            origin=origin_of(origin, known),
         )
         self._check()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Unpack
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, frozen, sum_by
-from qcompile.stages.origin import Origin, OriginFields
+from qcompile.stages.origin import Origin, OriginFields, origin_of
 from qcompile.stages.problem import Problem
 from qcompile.stages.pubo import Pubo
 
@@ -130,7 +130,7 @@ class Qubo(Problem):
             error=error,
             truncated=truncated,
             seal=seal,
-            origin=replace(origin or Origin(), **known),
+            origin=origin_of(origin, known),
         )
 
     @property
