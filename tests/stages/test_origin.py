@@ -20,7 +20,7 @@ from qcompile.stages.spins import bits_to_spins, spins_to_bits
 def made() -> qcompile.Compiled:
     data = qcompile.DataOptions(rows=40, features=3, scale="standard", bias=True, noise=0.1, seed=2)
     loss = qcompile.LossOptions(order=4)
-    return qcompile.compile("breast-cancer", data=data, loss=loss, bits=2, l0=0.01, threshold=1e-3)
+    return qcompile.compile("breast-cancer", data=data, loss=loss, bits=2, l0=0.01, threshold=0.01)
 
 
 def _facts(origin: Origin) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def test_the_constructors_take_each_field_by_its_name() -> None:
     terms = (plain.variables, plain.constant, plain.indices, plain.coefficients)
     qubo = qcompile.quadratize(plain)
     parts = (qubo.logical, qubo.offset, qubo.linear, qubo.first, qubo.second, qubo.quadratic)
-    problems = [
+    problems: list[Any] = [
         Pubo(*terms, **values),
         replace(plain, **values),
         Qubo(*parts, qubo.ancillas, "none", **values),
@@ -99,7 +99,7 @@ def test_the_constructors_take_each_field_by_its_name() -> None:
             assert getattr(problem, name) == value, name
             assert getattr(problem.origin, name) == value, name
         assert isinstance(problem.source, Source)
-        changed = replace(problem, **{"l0": 2.0})  # type: ignore[arg-type]
+        changed = replace(problem, l0=2.0)
         assert changed.l0 == 2.0 and changed.encoding is encoding
     with pytest.raises(TypeError, match="lo"):
         Pubo(*terms, lo=1.0)  # type: ignore[call-arg]

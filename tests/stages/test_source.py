@@ -99,7 +99,9 @@ def test_the_seed_of_the_solver_stands_where_it_always_stood() -> None:
     assert (made.seed, made.solver_seed) == (1, 9)
     assert list(made.to_dict().items()) == list(({**data} | FOUND).items())
     plain = replace(made, seed=None)
-    assert list(plain.to_dict().items()) == list(({"name": "synthetic", "rows": 10} | FOUND).items())
+    assert list(plain.to_dict().items()) == list(
+        ({"name": "synthetic", "rows": 10} | FOUND).items()
+    )
     for record in (made, plain):
         again = ClassifierSource.of(orjson.loads(orjson.dumps(record.to_dict())))
         assert list(again.to_dict().items()) == list(record.to_dict().items())
@@ -127,7 +129,9 @@ def test_unknown_entries_of_files_survive_a_round_trip(tmp_path: Path) -> None:
 
     assert isinstance(found.problem, qcompile.Pubo)
     for ending in (".json", ".npz"):
-        given = replace(found.problem, origin=replace(found.problem.origin, source=Source.of(record)))
+        given = replace(
+            found.problem, origin=replace(found.problem.origin, source=Source.of(record))
+        )
         qcompile.save_pubo(given, tmp_path / f"pubo{ending}")
         read = qcompile.load_pubo(tmp_path / f"pubo{ending}")
         assert read.source == record
