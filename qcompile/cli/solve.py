@@ -181,25 +181,28 @@ def _run_decode(options: argparse.Namespace) -> None:
         found = decode(problem, samples, validation=validation)
     if options.output:
         save_classifier(found, options.output)
-    rank = found.source["rank"] + 1  # people count from one
+    source = found.source
+    assert source.rank is not None  # `decode` knows it
+    rank = source.rank + 1  # people count from one
     summary = {
         "samples": len(samples),
-        "energy": found.source["energy"],
+        "energy": source.energy,
         "rank": Worded(rank, f"{rank} of {len(samples)}, 1 is the lowest energy"),
         "weights": found.weights.tolist(),
     }
     if validation is not None:
-        summary["validation error"] = found.source["validation_error"]
+        summary["validation error"] = source.validation_error
     show(summary, options, written=[options.output] if options.output else [])
 
 
 def _run_predict(options: argparse.Namespace) -> None:
     atomic.check_outputs(filter(None, [options.output]), inputs=(options.model, options.data))
     model = load_classifier(options.model)
-    base = model.source.get("index_base")
     with bar("read"):
         with passing("read"):
-            rows, labels = raw_rows(options.data, model.preparation.raw_features, base)
+            rows, labels = raw_rows(
+                options.data, model.preparation.raw_features, model.source.index_base
+            )
         with passing("predict"):
             decisions = model.decision_function(rows)
     signs = np.where(decisions > 0, 1.0, -1.0)

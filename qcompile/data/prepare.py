@@ -15,6 +15,7 @@ from qcompile.errors import InputError
 from qcompile.stages.arrays import Matrix, frozen
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.preparation import SCALINGS, Preparation
+from qcompile.stages.source import Source
 
 __all__ = ["PrepareOptions", "from_arrays", "prepare"]
 
@@ -71,7 +72,9 @@ def from_arrays(
     import scipy.sparse as sp
 
     values = np.asarray(labels, dtype=np.float64)
-    name = str((source or {}).get("name", name)) if name == "data" else name
+    known = Source.of(source or {})
+    if name == "data":
+        name = known.name or name
     rows: Any = canonical(x) if sp.issparse(x) else frozen(x)
     stored = rows.data if sp.issparse(rows) else rows
     if rows.ndim != 2 or values.shape != (rows.shape[0],):
@@ -90,7 +93,7 @@ def from_arrays(
         positive=classes[-1] if positive is None else positive,
         negative=classes[0] if positive is None else None,
     )
-    return Dataset(rows, frozen(preparation.signs(values)), preparation, dict(source or {}))
+    return Dataset(rows, frozen(preparation.signs(values)), preparation, known)
 
 
 def prepare(

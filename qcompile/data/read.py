@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from qcompile.data import named_sets
 from qcompile.data.prepare import from_arrays
-from qcompile.data.rows import check_limits, index_base_of, matrix_of, no_rows, source_record
+from qcompile.data.rows import check_limits, index_base_of, matrix_of, no_rows, source_of
 from qcompile.data.svmlight import Piece, open_files
 from qcompile.runtime import memory
 from qcompile.runtime.progress import Progress, shown_by
 from qcompile.stages.arrays import Floats, Matrix
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.source import Source
 
 __all__ = ["read", "read_rows"]
 
@@ -55,12 +55,12 @@ def read_rows(
     index_base: int | None = None,
     num_features: int | None = None,
     seed: int = 0,
-) -> tuple[Matrix, Floats, dict[str, Any]]:
-    """Return rows and their labels as they are in the file, and a record of where they are from."""
+) -> tuple[Matrix, Floats, Source]:
+    """Return rows and labels as they are in the file, and the record of where they come from."""
     check_limits(rows, index_base, num_features)
     if named_sets.is_named(source):
         x, labels, made = named_sets.make(str(source), seed=seed)
-        return x[:rows], np.asarray(labels[:rows], dtype=np.float64), dict(made)
+        return x[:rows], np.asarray(labels[:rows], dtype=np.float64), made
     reader = open_files(source)
     pieces: list[Piece] = []
     found = used = 0
@@ -83,4 +83,4 @@ def read_rows(
     x = matrix_of(pieces, base=base, num_features=num_features)
     labels = np.concatenate([piece.labels for piece in pieces])
     del pieces, piece  # their memory is needed twice otherwise
-    return x, labels, dict(source_record(reader, len(labels), base))
+    return x, labels, source_of(reader, len(labels), base)

@@ -26,13 +26,13 @@ def add_noise(data: Dataset, share: float, *, seed: int = 0) -> Dataset:
     flips = math.ceil(Fraction(repr(float(share))) * len(data))
     y = data.y.copy()
     y[np.random.default_rng(seed).choice(len(y), flips, replace=False)] *= -1
-    return replace(data, y=frozen(y), source={**data.source, "noise": share, "noise_seed": seed})
+    return replace(data, y=frozen(y), source=replace(data.source, noise=share, noise_seed=seed))
 
 
 def shuffle(data: Dataset, *, seed: int = 0) -> Dataset:
     """Put the rows into a random order."""
     mixed = data.take(np.random.default_rng(seed).permutation(len(data)))
-    return replace(mixed, source={**data.source, "shuffle_seed": seed})
+    return replace(mixed, source=replace(data.source, shuffle_seed=seed))
 
 
 def split(data: Dataset, shares: Sequence[float], *, seed: int = 0) -> tuple[Dataset, ...]:

@@ -9,9 +9,8 @@ dense rows; with s stored entries a row, C(s + k - 1, k).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +23,8 @@ from qcompile.stages import multisets
 from qcompile.stages.arrays import Floats, Matrix, extent, frozen, row_norms
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.moments import Moments
+from qcompile.stages.preparation import Preparation
+from qcompile.stages.source import Source
 
 __all__ = ["check_order", "memory_needed", "moments_of", "moments_of_rows", "tensor_keys"]
 
@@ -76,7 +77,7 @@ def moments_of_rows(x: Matrix, signs: Floats, order: int, *, fit: bool) -> Momen
     """Sum over rows with signs -1 or +1; there may be none."""
     total = _Sums(tensor_keys(order, fit=fit))
     total.add(x, signs)
-    return total.moments(order, None, {})
+    return total.moments(order, None, Source())
 
 
 def _check_sizes(x: Matrix) -> None:
@@ -90,10 +91,11 @@ def _check_sizes(x: Matrix) -> None:
 
 
 def _moments_of_parts(parts: Iterable[Dataset], order: int, total: _Sums) -> Moments:
-    preparation, source = None, {}
+    preparation: Preparation | None = None
+    source = Source()
     for part in parts:
         total.add(part.x, part.y)
-        preparation, source = part.preparation, dict(part.source)
+        preparation, source = part.preparation, part.source
     if preparation is None:
         raise InputError("no data: expected at least one part")
     if preparation.features != total.features:
@@ -101,7 +103,7 @@ def _moments_of_parts(parts: Iterable[Dataset], order: int, total: _Sums) -> Mom
             preparation,
             raw_features=preparation.raw_features + total.features - preparation.features,
         )
-    return total.moments(order, preparation, {**source, "rows": total.count})
+    return total.moments(order, preparation, replace(source, rows=total.count))
 
 
 def tensor_keys(order: int, *, fit: bool) -> tuple[tuple[int, int], ...]:
@@ -161,7 +163,7 @@ class _Sums:
             grown[: len(tensor)] = tensor
             self._tensors[degree, power] = grown
 
-    def moments(self, order: int, preparation: Any, source: Mapping[str, Any]) -> Moments:
+    def moments(self, order: int, preparation: Preparation | None, source: Source) -> Moments:
         return Moments(
             features=self.features,
             order=order,
@@ -169,5 +171,5 @@ class _Sums:
             sum_of_squares=self._squares,
             tensors={key: frozen(tensor) for key, tensor in self._tensors.items()},
             preparation=preparation,
-            source=dict(source),
+            source=source,
         )

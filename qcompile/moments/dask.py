@@ -14,8 +14,8 @@ from qcompile.data.options import DataOptions
 from qcompile.errors import InputError
 from qcompile.moments.accumulate import check_order
 from qcompile.moments.parts import (
+    AnyPart,
     Part,
-    Source,
     TextPart,
     Total,
     Wanted,
@@ -127,7 +127,7 @@ def _chunks(rows: Any, labels: Any) -> list[Any]:
     return [delayed(_pair)(x, y) for x, y in pairs]
 
 
-def _pair(x: Any, labels: Any) -> Source:
+def _pair(x: Any, labels: Any) -> AnyPart:
     """Sparse chunks come as scipy or as pydata matrices."""
     return (x.to_scipy_sparse() if hasattr(x, "to_scipy_sparse") else x), labels
 
@@ -161,7 +161,7 @@ def _sum_on_worker(source: Any, name: str, wanted: Wanted) -> Part:
         return sum_part(source, name, wanted)
 
 
-def total_on(client: Any, sources: Sequence[Source], names: Sequence[str]) -> Total:
+def total_on(client: Any, sources: Sequence[AnyPart], names: Sequence[str]) -> Total:
     """Return the function that sums over the parts on the workers.
 
     Only sums travel, and the full names of files. The function reports how many parts are summed.

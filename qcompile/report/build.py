@@ -121,7 +121,7 @@ def _pipeline(run: Run) -> Iterable[Stage]:
 
 def _data_stage(run: Run) -> Iterable[Stage]:
     rows, prepared = _data_rows(run), run.preparation
-    details = [str(run.source.get("name", "data"))]
+    details = [run.source.name or "data"]
     sizes = [] if rows is None else [many(rows, "row")]
     if prepared is not None:
         sizes.append(many(prepared.raw_features, "column"))
@@ -138,8 +138,7 @@ def _data_rows(run: Run) -> int | None:
         return run.moments.count
     if training:
         return len(training[0])
-    said = run.source.get("rows")
-    return said if isinstance(said, int) and not isinstance(said, bool) and said > 0 else None
+    return run.source.rows or None
 
 
 def _pubo_stage(pubo: Pubo) -> Stage:

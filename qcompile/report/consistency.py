@@ -156,8 +156,7 @@ def _check_moments(run: Run, problem: Pubo | Qubo, names: Mapping[str, str]) -> 
 
 def _rows_of(problem: Pubo | Qubo, unless: int) -> int:
     """Return the number of rows that a problem records, or `unless` if it records none."""
-    told = problem.source.get("rows")
-    return told if isinstance(told, int) and not isinstance(told, bool) else unless
+    return unless if problem.source.rows is None else problem.source.rows
 
 
 def _has_terms(problem: Pubo | Qubo) -> bool:
@@ -189,11 +188,10 @@ def _check_model(run: Run, problem: Pubo | Qubo, names: Mapping[str, str]) -> No
     level = encoding.decode(encoding.encode(near))
     if not np.abs(level - model.weights).max() <= SAME * encoding.step:
         raise _foreign(names, "model", "a model with weights that the problem cannot say")
-    told = model.source.get("loss")
-    if isinstance(told, list) and problem.loss is not None:
-        own = list(problem.loss.coefficients)
-        numbers = all(isinstance(a, int | float) for a in told) and len(told) == len(own)
-        if not (numbers and np.allclose(told, own, rtol=SAME, atol=0)):
+    told = model.source.loss
+    if told is not None and problem.loss is not None:
+        own = problem.loss.coefficients
+        if len(told) != len(own) or not np.allclose(told, own, rtol=SAME, atol=0):
             raise _foreign(names, "model", "a model of another loss")
 
 

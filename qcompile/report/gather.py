@@ -150,7 +150,7 @@ def compiled_run(compiled: Compiled) -> Run:
     """Return the run of a compilation; make its QUBO if that is not done yet."""
     moments = compiled.moments
     return Run(
-        str(moments.source.get("name", "data")),
+        moments.source.name or "data",
         moments=moments,
         loss=compiled.loss,
         pubo=compiled.pubo,
@@ -163,7 +163,7 @@ def trained_run(trained: Trained, parts: Mapping[str, Dataset | None]) -> Run:
     """Return the run of a training with the rows of its parts."""
     problem = trained.problem
     return Run(
-        str(trained.classifier.source.get("name", "data")),
+        trained.classifier.source.name or "data",
         loss=trained.loss,
         pubo=problem if isinstance(problem, Pubo) else None,
         qubo=problem if isinstance(problem, Qubo) else None,

@@ -176,8 +176,7 @@ def weights_of(run: Run) -> Weights | None:
     if run.classifier is None:
         return None
     values, prepared = run.classifier.weights, run.classifier.preparation
-    base = run.source.get("index_base")
-    base = base if base in (0, 1) else 0
+    base = run.source.index_base or 0
     columns = range(len(values)) if prepared.columns is None else prepared.columns.tolist()
     names = [f"x{column + base}" for column in columns]
     if prepared.bias:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.loss import Loss
@@ -12,6 +12,7 @@ from qcompile.stages.moments import Moments
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
+from qcompile.stages.source import Source
 from qcompile.training.risks import Risk
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Run:
         return None if self.origin is None else self.origin.preparation
 
     @property
-    def source(self) -> Mapping[str, Any]:
-        """The record of where the data come from."""
-        known: Iterable[Any] = (self.problem, self.classifier, self.moments)
-        return next((x.source for x in known if x is not None and x.source), {})
+    def source(self) -> Source:
+        """Where the data come from."""
+        known = (self.problem, self.classifier, self.moments)
+        return next((x.source for x in known if x is not None and x.source), Source())

@@ -23,6 +23,7 @@ from qcompile.stages.dataset import Dataset
 from qcompile.stages.encoding import Encoding
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
+from qcompile.stages.origin import Origin
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.record import Record
@@ -159,11 +160,13 @@ def _over_margins(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo]:
         constant=0.0,
         indices=(),
         coefficients=(),
-        encoding=encoding,
-        loss=loss,
-        l0=task.l0,
-        preparation=task.moments.preparation,
-        source=task.moments.source,
+        origin=Origin(
+            encoding=encoding,
+            loss=loss,
+            l0=task.l0,
+            preparation=task.moments.preparation,
+            source=task.moments.source,
+        ),
     )
     info = SolveInfo("anneal", space="margins", seed=options.seed, reads=reads, sweeps=sweeps)
     samples = samples_of(problem, encoding.encode(weights), info=info.to_dict())

@@ -94,16 +94,15 @@ def train(
         samples, problem, fitted = search_lowest(task, fitted, narrow, clock)
     with passing("decode"):
         classifier = decode(problem, samples, validation=checked)
-    clock.stage(
-        "decode", f"state {int(classifier.source['rank']) + 1} of the {len(samples)} lowest"
-    )
+    rank, energy = classifier.source.rank, classifier.source.energy
+    assert rank is not None and energy is not None  # `decode` knows both
+    clock.stage("decode", f"state {rank + 1} of the {len(samples)} lowest")
     parts = {"train": rows, "validation": checked, "test": tested}
     errors = {
         name: float(wrong_answers(part, classifier.weights[None])[0])
         for name, part in parts.items()
         if part is not None
     }
-    energy = float(classifier.source["energy"])
     with passing("compare risks"):
         compared = tuple(risks(rows, moments, fitted, problem, samples, classifier))
     return Trained(

@@ -25,6 +25,7 @@ from qcompile.report.page import page
 from qcompile.report.run import Run
 from qcompile.stages.embedded import Embedding
 from qcompile.stages.samples import Samples
+from qcompile.stages.source import Source
 from qcompile.training.risks import Risk
 from tests.report.reading import parsed, report_on, small_run
 
@@ -76,10 +77,11 @@ def test_names_from_files_stay_text(folder: Path, tmp_path: Path) -> None:
     run = gather([str(folder)])
     assert run.qubo is not None and run.embedding is not None and run.samples is not None
     assert run.classifier is not None
+    source = Source.of({"name": HOSTILE, "rows": HOSTILE})
     hostile = replace(
         run,
         name=HOSTILE,
-        qubo=replace(run.qubo, source={"name": HOSTILE, "rows": HOSTILE}),
+        qubo=replace(run.qubo, origin=replace(run.qubo.origin, source=source)),
         embedding=replace(run.embedding, machine=replace(run.embedding.machine, name=HOSTILE)),
         samples=replace(run.samples, info={"solver": HOSTILE}),
         loss=replace(run.loss, fit=HOSTILE, notes=(HOSTILE,)) if run.loss else None,
