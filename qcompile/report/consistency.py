@@ -108,7 +108,7 @@ def _check_chains(run: Run, names: Mapping[str, str]) -> None:
 
 def _check_sizes(run: Run, names: Mapping[str, str]) -> None:
     """Raise InputError for numbers that are too large to draw."""
-    numbers: dict[str, Any] = {}
+    numbers: dict[str, Floats] = {}
     if run.samples is not None:
         numbers["samples"] = run.samples.energies
     if run.classifier is not None:
