@@ -42,7 +42,7 @@ def test_an_embedding_of_another_problem_or_machine_is_refused(
 ) -> None:
     problem, chains = str(tmp_path / "qubo.json"), str(tmp_path / "embedding.json")
     save_embedding(embedded.embedding, chains)
-    other = compile("breast-cancer", bits=1, features=6, scale="standard").quadratize()
+    other = compile("breast-cancer", bits=1, features=5, scale="standard").quadratize()
     save_qubo(other, problem)
     assert main(["embed", problem, "--reuse", chains]) == 2
     assert "another problem" in capsys.readouterr().err
