@@ -18,7 +18,7 @@ from qcompile.objective.fit import LossOptions, fit_loss_with
 from qcompile.runtime.cluster import in_order
 from qcompile.solvers.options import SolveOptions
 from qcompile.stages.arrays import frozen
-from qcompile.stages.dataset import Dataset, wrong_answers
+from qcompile.stages.dataset import Dataset
 from qcompile.stages.moments import Moments
 from qcompile.training.search import BITS, Clock, Progress, Task, goes_over_margins, search_lowest
 
@@ -168,7 +168,7 @@ def _fold_error(plan: _Plan, fold: _Fold, l0: float, options: SolveOptions) -> f
     task = Task(fold.rows, moments, plan.bits, l0, plan.over_margins, options)
     fitted = fit_loss_with(moments, plan.loss)
     found, problem, _ = search_lowest(task, fitted, plan.loss.range_ == "auto", Clock())
-    return float(wrong_answers(fold.held, decode(problem, found).weights[None])[0])
+    return fold.held.error(decode(problem, found).weights)
 
 
 def _joined(parts: Sequence[Dataset]) -> Dataset:

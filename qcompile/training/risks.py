@@ -10,7 +10,7 @@ import numpy as np
 from qcompile.objective.cubic import Cubic
 from qcompile.stages.arrays import Floats
 from qcompile.stages.classifier import Classifier
-from qcompile.stages.dataset import Dataset, wrong_answers
+from qcompile.stages.dataset import Dataset
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
 from qcompile.stages.pubo import Pubo
@@ -42,8 +42,7 @@ def risks(
 
     def row(name: str, weights: Floats) -> Mapping[str, Any]:
         value = objective_of(rows, loss, weights)
-        # as `predict` answers: a decision of 0 is a negative answer, not always a wrong one
-        wrong = float(wrong_answers(rows, weights[None])[0])
+        wrong = rows.error(weights)
         return {"classifier": name, "objective": value, "0-1 risk": wrong}
 
     if loss.order <= 3 and moments.features <= _CONTINUOUS_FEATURES:
