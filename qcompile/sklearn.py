@@ -15,7 +15,7 @@ from qcompile.errors import InputError
 from qcompile.objective.fit import LossOptions
 from qcompile.solvers.options import SolveOptions
 from qcompile.stages.arrays import frozen
-from qcompile.stages.dataset import Dataset
+from qcompile.stages.dataset import Dataset, answers
 from qcompile.stages.preparation import Preparation
 from qcompile.training.train import train
 
@@ -119,8 +119,8 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return labels."""
-        decisions = self.decision_function(X)
-        return np.asarray(self.classes_[(decisions > 0).astype(np.int64)])
+        positive = answers(self.decision_function(X)) > 0
+        return np.asarray(self.classes_[positive.astype(np.int64)])
 
     def _seed(self) -> int:
         """Return the seed: random_state may be a number, None (0) or a RandomState."""

@@ -31,6 +31,7 @@ from qcompile.objective.decode import decode
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 from qcompile.solvers.solve import solve
+from qcompile.stages.dataset import answers
 from qcompile.stages.embedded import check_embedding, to_embedded
 from qcompile.stages.qubo import Qubo
 
@@ -205,7 +206,7 @@ def _run_predict(options: argparse.Namespace) -> None:
             )
         with passing("predict"):
             decisions = model.decision_function(rows)
-    signs = np.where(decisions > 0, 1.0, -1.0)
+    signs = answers(decisions)
     values = decisions if options.decision else model.preparation.labels(signs)
     text = "".join(f"{shortest(float(value))}\n" for value in values.tolist())
     if options.output:

@@ -44,8 +44,8 @@ def prune(moments: Moments, loss: Loss, bits: int, *, l0: float = 0.0) -> Encodi
     if l0:
         raise InputError("pruning and l0 do not go together; leave out one of them")
     encoding = Encoding(moments.features, bits, loss.zeta)
-    low, high = (round(encoding.levels[i] / encoding.step) for i in (0, -1))
-    encoding = replace(encoding, bounds=((low, high),) * moments.features)
+    lowest, highest = (bound.tolist() for bound in encoding.level_bounds)
+    encoding = replace(encoding, bounds=tuple(zip(lowest, highest, strict=True)))
     differences = _Differences(Cubic.of(moments, replace(loss, prior_std=1.0, range_=loss.zeta)))
     changed = True
     while changed:
@@ -117,9 +117,8 @@ class _Quadratic:
 
 
 def _box(encoding: Encoding, a: int) -> tuple[Floats, Floats]:
-    """Lowest and highest values of the other weights; weight a itself is 0."""
-    bounds = np.array(encoding.bounds, dtype=np.float64) * encoding.step
-    low, high = bounds[:, 0].copy(), bounds[:, 1].copy()
+    """Return the lowest and highest values of the other weights; weight a itself is 0."""
+    low, high = (np.float64(encoding.step) * bound for bound in encoding.level_bounds)
     low[a] = high[a] = 0.0
     return low, high
 

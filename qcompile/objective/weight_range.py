@@ -54,8 +54,8 @@ def choose_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
         # the linear objective may fall from a_0 to 0, not further
         falls = loss.coefficients[0] / steepest if steepest else WIDEST
         return replace(loss, range_=min(WIDEST, falls) if falls > 0 else WIDEST)
-    if math.isinf(loss.turn) or not loss.turn:
-        return replace(loss, range_=WIDEST if loss.turn else 1.0)
+    if math.isinf(loss.reward_margin) or not loss.reward_margin:
+        return replace(loss, range_=WIDEST if loss.reward_margin else 1.0)
     safe = _safe_range(moments, loss)
     if loss.order % 2 == 0 and loss.coefficients[-1] > 0:
         return replace(loss, range_=safe)  # even orders come without the sums for a search
@@ -78,7 +78,7 @@ def _given_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
     if not (math.isfinite(value) and value > 0):
         raise InputError(f"range {range_!r}; expected auto or a number above 0")
     loss = replace(loss, range_=value)
-    if loss.order != 3 or math.isinf(loss.turn) or value <= _safe_range(moments, loss):
+    if loss.order != 3 or math.isinf(loss.reward_margin) or value <= _safe_range(moments, loss):
         return loss
     objective = objective_of(moments, loss)
     if objective is None:
@@ -114,14 +114,13 @@ def warnings_for(loss: Loss, data: Dataset, weights: Floats, energy: float) -> l
             f"the objective is {energy:.3g}, below 0, which no risk is: this loss falls below 0 at "
             "right answers. Compare it with other objectives of this loss only"
         )
-    answers = np.where(margins * data.y > 0, 1.0, -1.0)  # 0 is a negative answer
-    if float(np.mean(answers != data.y)) >= data.baseline_error:
+    if data.error(weights) >= data.baseline_error:
         found.append(_no_better(data))
-    beyond = float(np.mean(margins < -loss.turn))
+    beyond = float(np.mean(margins < -loss.reward_margin))
     if beyond > _WORTH_A_WARNING:
         found.append(
             f"{beyond:.0%} of the margins are wrong and beyond the turn of the loss at "
-            f"-{loss.turn:.3g}, where being more wrong costs less; use a smaller --range"
+            f"-{loss.reward_margin:.3g}, where being more wrong costs less; use a smaller --range"
         )
     return found
 
@@ -142,7 +141,7 @@ def _no_better(data: Dataset) -> str:
 def _safe_range(moments: Moments, loss: Loss) -> float:
     """|γ| <= |w| |x| <= r s √n |x|: no row of typical length gets past the turn."""
     reach = loss.prior_std * math.sqrt(moments.features) * moments.rms_norm
-    return min(WIDEST, loss.turn / reach) if reach else WIDEST
+    return min(WIDEST, loss.reward_margin / reach) if reach else WIDEST
 
 
 def _search(objective: Objective, loss: Loss, safe: float) -> float:
@@ -152,10 +151,10 @@ def _search(objective: Objective, loss: Loss, safe: float) -> float:
     def holds(reach: float) -> bool:
         energy, point = objective.lowest(reach)
         mean, rms = objective.mean_margin(point), objective.rms_margin(point)
-        if energy < floor or mean < 0 or rms > _LARGEST_RMS * loss.turn:
+        if energy < floor or mean < 0 or rms > _LARGEST_RMS * loss.reward_margin:
             return False
         variance = max(0.0, rms**2 - mean**2)
-        if variance > _MOST_BEYOND * (variance + (mean + loss.turn) ** 2):
+        if variance > _MOST_BEYOND * (variance + (mean + loss.reward_margin) ** 2):
             return False
         return objective.lowest_wrong(reach) >= (energy + loss.coefficients[0]) / 2
 

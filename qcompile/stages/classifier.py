@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, Matrix
+from qcompile.stages.dataset import answers
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.source import ClassifierSource
 
@@ -41,16 +42,16 @@ class Classifier:
 
     def predict(self, rows: Matrix) -> Floats:
         """Return labels for raw rows, as they were in the data; a decision of 0 is negative."""
-        return self.preparation.labels(np.where(self.decision_function(rows) > 0, 1.0, -1.0))
+        return self.preparation.labels(answers(self.decision_function(rows)))
 
     def error(self, rows: Matrix, labels: NDArray[Any]) -> float:
-        """Share of wrong answers."""
+        """Return the share of wrong answers."""
         known = {self.preparation.positive, self.preparation.negative}
         strange = sorted(set(np.asarray(labels, dtype=np.float64).tolist()) - known)
         if strange and self.preparation.negative is not None:
             raise InputError(f"label {strange[0]:g} was never seen in training")
         truth = self.preparation.signs(labels)
-        return float(np.mean(np.where(self.decision_function(rows) > 0, 1.0, -1.0) != truth))
+        return float(np.mean(answers(self.decision_function(rows)) != truth))
 
     def _as_wide(self, rows: Any) -> Matrix:
         """Sparse rows may have been read narrower than in training: absent columns are zeros."""

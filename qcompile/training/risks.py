@@ -11,7 +11,7 @@ import numpy as np
 from qcompile.objective.cubic import Cubic
 from qcompile.stages.arrays import Floats
 from qcompile.stages.classifier import Classifier
-from qcompile.stages.dataset import Dataset, wrong_answers
+from qcompile.stages.dataset import Dataset
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
 from qcompile.stages.pubo import Pubo
@@ -65,9 +65,7 @@ def risks(
     assert encoding is not None
 
     def risk(name: str, weights: Floats) -> Risk:
-        # as `predict` answers: a decision of 0 is a negative answer, not always a wrong one
-        wrong = float(wrong_answers(rows, weights[None])[0])
-        return Risk(name, objective_of(rows, loss, weights), wrong)
+        return Risk(name, objective_of(rows, loss, weights), rows.error(weights))
 
     if loss.order <= 3 and moments.features <= _CONTINUOUS_FEATURES:
         _, point = Cubic.of(moments, loss).lowest(loss.range_)
