@@ -12,19 +12,30 @@ from contextlib import suppress
 
 from qcompile import _early_interrupt
 from qcompile._version import __version__
-from qcompile.cli import completion, hints, leap, machines, quadratize, report, solve
-from qcompile.cli.compile import add_compile_command, add_estimate_command
-from qcompile.cli.data import add_data_command, add_loss_command
-from qcompile.cli.options import add_data_options, add_loss_options
+from qcompile.cli import (
+    compile,
+    completion,
+    data,
+    estimate,
+    hints,
+    leap,
+    machines,
+    quadratize,
+    report,
+    solve,
+    train,
+    verify,
+)
 from qcompile.cli.parsing import BAD_INPUT, EXIT_CODES, GLOSSARY, INTERRUPTED, UNFINISHED, Parser
-from qcompile.cli.verify import add_verify_command
-from qcompile.data import replay
-from qcompile.data.replay import same_rows
 from qcompile.errors import LeapError, QcompileError
 
 __all__ = ["main"]
 
 
+# In the order of the help.
+_GROUPS = (
+    data, compile, quadratize, verify, estimate, machines, solve, train, leap, report, completion
+)  # fmt: skip
 # The way from data to answers, then short cuts, the real machine, and what helps on the way.
 _WAYS = {
     "Stages, in order": (
@@ -144,17 +155,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         required=True, dest="command", metavar="COMMAND", parser_class=Parser
     )
-    add_data_command(commands)
-    add_loss_command(commands)
-    add_compile_command(commands)
-    quadratize.add_commands(commands)
-    add_verify_command(commands)
-    add_estimate_command(commands)
-    machines.add_commands(commands)
-    solve.add_commands(commands, add_data_options, add_loss_options)
-    leap.add_commands(commands)
-    report.add_command_report(commands, same_rows, replay.prepared)
-    completion.add_commands(commands, parser)
+    for group in _GROUPS:
+        group.add_commands(commands)
     parser.epilog = "\n\n".join([*_ways(parser.commands()), _exit_codes()])
     return parser
 

@@ -1,4 +1,4 @@
-"""The commands `compile` and `estimate`."""
+"""The command `compile`."""
 
 from __future__ import annotations
 
@@ -11,25 +11,20 @@ from qcompile.cli.describe import (
     describe_moments,
     describe_pubo,
     describe_qubo,
-    source_name,
 )
 from qcompile.cli.options import (
     add_dask_option,
     add_data_options,
     add_loss_options,
-    add_machine_options,
     add_qubo_options,
     add_report_option,
     client_of,
     grouped,
-    machine_of,
-    names_machine,
     page_of,
 )
-from qcompile.cli.output import FORMATS, show, show_rows
+from qcompile.cli.output import show
 from qcompile.cli.parsing import add_command
 from qcompile.data.options import DataOptions
-from qcompile.embedding.capacity import largest_problems, physical_estimate
 from qcompile.errors import InputError
 from qcompile.files import atomic, loss, qubo
 from qcompile.files.moments import save_moments
@@ -37,14 +32,13 @@ from qcompile.files.pubo import save_pubo
 from qcompile.objective.fit import LossOptions
 from qcompile.pipeline import Compiled, compile
 from qcompile.reduction.accounting import dimod_ancillas
-from qcompile.reduction.estimate import estimate, paper_table
 from qcompile.reduction.quadratize import QuboOptions
 from qcompile.report import page
 from qcompile.report.gather import compiled_run
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 
-__all__ = ["add_compile_command", "add_estimate_command"]
+__all__ = ["add_commands"]
 
 
 _KINDS = {
@@ -55,8 +49,8 @@ _KINDS = {
 }
 
 
-def add_compile_command(commands: Any) -> None:
-    """Add `compile`."""
+def add_commands(commands: Any) -> None:
+    """Declare `compile`."""
     command = add_command(
         commands,
         "compile",
@@ -91,30 +85,6 @@ def add_compile_command(commands: Any) -> None:
     add_loss_options(command)
     add_dask_option(command, "sum over the files")
     command.set_defaults(run=_run_compile)
-
-
-def add_estimate_command(commands: Any) -> None:
-    """Add `estimate`."""
-    command = add_command(
-        commands,
-        "estimate",
-        summary="say what a problem costs: without data of any size at once, with data counted",
-        example="""
-            qcompile estimate --order 3 --features 100 --bits 4
-            qcompile estimate --machine advantage --features 12 --bits 2
-            qcompile estimate --table paper --format csv
-        """,
-    )
-    command.add_argument("data", metavar="DATA", nargs="?", help="count the terms of these data")
-    command.add_argument("--table", choices=("paper",), help="the paper's table, computed")
-    command.add_argument(
-        "--format", choices=FORMATS, default="text", help="text, markdown, csv or json"
-    )
-    command.add_argument("--bits", type=int, default=4, metavar="D", help="bits of a weight (4)")
-    add_machine_options(command, default=None)
-    add_data_options(command)
-    add_loss_options(command)
-    command.set_defaults(run=_run_estimate)
 
 
 def _run_compile(options: argparse.Namespace) -> None:
@@ -164,66 +134,6 @@ def _write_artifact(compiled: Compiled, kind: str, path: str, *, drop_offset: bo
         save_pubo(compiled.pubo, path)
     else:
         qubo.save_qubo(compiled.qubo, path, pubo=compiled.pubo, drop_offset=drop_offset)
-
-
-def _run_estimate(options: argparse.Namespace) -> None:
-    if options.table:
-        show_rows(paper_table(), options)
-    elif options.data is not None:
-        show_rows([_counted(options)], options)
-    elif options.features is not None:
-        with bar("estimate"), passing("estimate"):
-            order = grouped(LossOptions, options).degree
-            found = estimate(order, options.features, options.bits)
-            physical = _on_machine(options, order, found.bits, found.ancillas)
-        show_rows([found.to_dict() | physical], options)
-    elif names_machine(options):
-        with bar("estimate"), passing("estimate"):
-            rows = largest_problems(machine_of(options))
-        show_rows(rows, options)
-    else:
-        raise InputError(
-            "give --features N (and --order, --bits), DATA, --table paper, or --machine NAME alone "
-            "for the largest problems that fit"
-        )
-
-
-def _on_machine(
-    options: argparse.Namespace, order: int, bits: int, ancillas: int
-) -> dict[str, Any]:
-    """Return the physical side of an estimate where a machine is named."""
-    if not names_machine(options):
-        return {}
-    return physical_estimate(machine_of(options), order, bits, ancillas)
-
-
-def _counted(options: argparse.Namespace) -> dict[str, Any]:
-    """Compile the data and count, beside what a complete problem of that size would need."""
-    with bar("reading") as progress:
-        compiled = compile(
-            options.data,
-            bits=options.bits,
-            data=grouped(DataOptions, options),
-            loss=grouped(LossOptions, options),
-            progress=progress,
-        )
-        compiled.qubo  # noqa: B018 - made now, while the bar is there
-    complete = estimate(compiled.loss.order, compiled.moments.features, options.bits)
-    return {
-        "data": source_name(compiled.moments),
-        "features": compiled.moments.features,
-        "bits_per_weight": options.bits,
-        "bits": compiled.pubo.variables,
-        **{f"terms_of_degree_{j}": count for j, count in enumerate(compiled.pubo.terms, 1)},
-        "ancillas": len(compiled.qubo.ancillas),
-        "ancillas_if_complete": complete.ancillas,
-        "qubits": compiled.qubo.variables,
-        "qubo_pairs": len(compiled.qubo.first),
-        "cover": compiled.qubo.method,
-        **_on_machine(
-            options, compiled.loss.order, compiled.pubo.variables, len(compiled.qubo.ancillas)
-        ),
-    }
 
 
 def _emission(text: str) -> tuple[str, str]:

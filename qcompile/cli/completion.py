@@ -47,7 +47,7 @@ class Command:
     values: tuple[Slot, ...]
 
 
-def add_commands(commands: Any, parser: Parser) -> None:
+def add_commands(commands: Any) -> None:
     """Declare `completion`."""
     command = add_command(
         commands,
@@ -61,11 +61,11 @@ def add_commands(commands: Any, parser: Parser) -> None:
         takes_data=False,
     )
     command.add_argument("shell", choices=SHELLS, help="for which shell")
-    command.set_defaults(run=lambda options: _run(options, parser))
+    command.set_defaults(run=_run)
 
 
-def _run(options: argparse.Namespace, parser: Parser) -> None:
-    script = script_for(options.shell, parser)
+def _run(options: argparse.Namespace) -> None:
+    script = script_for(options.shell, options.parser)
     if options.json:
         show({"shell": options.shell, "script": script}, options)
     else:

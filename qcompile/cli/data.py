@@ -17,14 +17,20 @@ from qcompile.files import atomic
 from qcompile.files.loss import save_loss
 from qcompile.objective.fit import LossOptions, fit_loss_with
 from qcompile.pipeline import load_moments_of
+from qcompile.report import plot
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 
-__all__ = ["add_data_command", "add_loss_command"]
+__all__ = ["add_commands"]
 
 
-def add_data_command(commands: Any) -> None:
-    """Add `data`."""
+def add_commands(commands: Any) -> None:
+    """Declare `data` and `loss`."""
+    _add_data_command(commands)
+    _add_loss_command(commands)
+
+
+def _add_data_command(commands: Any) -> None:
     command = add_command(
         commands,
         "data",
@@ -47,8 +53,7 @@ def add_data_command(commands: Any) -> None:
     command.set_defaults(run=_run_data)
 
 
-def add_loss_command(commands: Any) -> None:
-    """Add `loss`."""
+def _add_loss_command(commands: Any) -> None:
     command = add_command(
         commands,
         "loss",
@@ -95,8 +100,6 @@ def _list_named_sets(options: argparse.Namespace) -> None:
 
 
 def _run_loss(options: argparse.Namespace) -> None:
-    from qcompile.report import plot
-
     atomic.check_outputs(filter(None, (options.output, options.plot)), inputs=(options.data,))
     if options.plot:
         plot.check_ending(options.plot)

@@ -7,9 +7,10 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from qcompile.cli.options import REPAIRS, add_report_option, chain_strength, page_of
+from qcompile.cli.options import add_report_option, chain_strength, page_of
 from qcompile.cli.output import FORMATS, show, show_rows
 from qcompile.cli.parsing import add_command
+from qcompile.embedding.unembed import REPAIRS
 from qcompile.errors import InputError
 from qcompile.files import atomic
 from qcompile.files import embedding as embedding_files

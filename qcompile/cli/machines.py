@@ -11,7 +11,7 @@ from qcompile.cli.output import FORMATS, show, show_rows
 from qcompile.cli.parsing import NOT_PROVED, add_command
 from qcompile.embedding.capacity import largest_bits
 from qcompile.embedding.chain_strength import sweep
-from qcompile.embedding.embed import embed
+from qcompile.embedding.embed import EMBED_METHODS, PREFERENCES, embed
 from qcompile.embedding.preflight import most_bits, preflight
 from qcompile.embedding.quality import quality
 from qcompile.errors import InputError
@@ -19,16 +19,13 @@ from qcompile.files import atomic, embedding
 from qcompile.files.interchange import load_problem
 from qcompile.files.machines import catalogue, load_machine
 from qcompile.reduction.quadratize import quadratize
+from qcompile.report import plot
 from qcompile.runtime.progress import Bar, bar
 from qcompile.runtime.timing import passing
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
 
 __all__ = ["add_commands"]
-
-
-_METHODS = ("auto", "biclique", "clique", "minorminer")
-_PREFERENCES = ("qubits", "chain")
 
 
 def add_commands(commands: Any) -> None:
@@ -123,9 +120,11 @@ def _add_embed_command(commands: Any) -> None:
         help="only say whether it can fit, and what would; exit 1 if it cannot",
     )
     search = command.add_argument_group("search")
-    search.add_argument("--method", choices=_METHODS, default="auto", help="how to search (auto)")
     search.add_argument(
-        "--prefer", choices=_PREFERENCES, default="qubits", help="few qubits or short chains"
+        "--method", choices=EMBED_METHODS, default="auto", help="how to search (auto)"
+    )
+    search.add_argument(
+        "--prefer", choices=PREFERENCES, default="qubits", help="few qubits or short chains"
     )
     search.add_argument("--tries", type=int, default=4, metavar="N", help="searches (4)")
     search.add_argument(
@@ -151,8 +150,6 @@ def _add_embed_command(commands: Any) -> None:
 
 
 def _run_embed(options: argparse.Namespace) -> int:
-    from qcompile.report import plot
-
     written = [path for path in (options.output, options.target, options.plot) if path]
     atomic.check_outputs(written, inputs=(options.qubo, options.reuse, options.machine))
     if options.preflight and written:

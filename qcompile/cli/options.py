@@ -8,16 +8,16 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from typing import Any
 
-from qcompile.cli.report import check_report_ending
 from qcompile.errors import InputError
 from qcompile.files.machines import load_machine
 from qcompile.reduction.cover import METHODS
+from qcompile.report.page import check_ending
 from qcompile.runtime.cluster import cluster
+from qcompile.solvers.solve import SOLVERS
 from qcompile.stages.machine import Machine
 from qcompile.stages.preparation import SCALINGS
 
 __all__ = [
-    "REPAIRS",
     "add_dask_option",
     "add_data_options",
     "add_loss_options",
@@ -223,18 +223,14 @@ def page_of(options: argparse.Namespace) -> list[str]:
     """Return the page that --report asks for, as a list of at most one."""
     if options.report is None:
         return []
-    check_report_ending(options.report)
+    check_ending(options.report)
     return [options.report]
-
-
-_SOLVERS = ("exact", "anneal", "neal", "tabu", "steepest", "mock")
-REPAIRS = ("majority", "energy", "discard")
 
 
 def add_solver_options(command: argparse.ArgumentParser, *, seed: bool) -> None:
     """Add the options of the search."""
     group = command.add_argument_group("solver")
-    group.add_argument("--solver", choices=_SOLVERS, default="anneal", help="who searches (anneal)")
+    group.add_argument("--solver", choices=SOLVERS, default="anneal", help="who searches (anneal)")
     group.add_argument(
         "-n", "--num-reads", type=int, default=100, metavar="N", help="reads or restarts (100)"
     )

@@ -52,6 +52,7 @@ class Parser(argparse.ArgumentParser):
             command = known.get(getattr(options, "command", ""), self)
             hint = _option_meant(strange[0].partition("=")[0], command, known)
             command.error(f"unrecognized arguments: {' '.join(strange)}{hint}")
+        options.parser = self
         return options
 
     def error(self, message: str) -> NoReturn:

@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qcompile.cli.output import Worded, show
 from qcompile.cli.parsing import add_command
+from qcompile.data.replay import prepared, same_rows
 from qcompile.errors import InputError
 from qcompile.files import atomic
-from qcompile.report.page import write_report
+from qcompile.report.gather import gather, with_data, with_test
+from qcompile.report.page import check_ending, write_report
 
-if TYPE_CHECKING:
-    from qcompile.stages.dataset import Dataset
-
-__all__ = ["add_command_report", "check_report_ending"]
+__all__ = ["add_commands"]
 
 
-_ENDINGS = (".html", ".htm")
-
-
-def add_command_report(
-    commands: Any, same_rows: Callable[..., Dataset], prepared: Callable[..., Dataset]
-) -> None:
-    """Declare `report`.
-
-    `same_rows` reads the very rows that a problem was compiled from, `prepared` all rows of a
-    file.
-    """
+def add_commands(commands: Any) -> None:
+    """Declare `report`."""
     command = add_command(
         commands,
         "report",
@@ -55,26 +44,14 @@ def add_command_report(
     )
     command.add_argument("--test", metavar="DATA", help="other data: a confusion matrix of theirs")
     command.add_argument("--jobs", metavar="FOLDER", help="where jobs are kept (QCOMPILE_JOBS)")
-    command.set_defaults(run=lambda options: _run_report(options, same_rows, prepared))
+    command.set_defaults(run=_run_report)
 
 
-def check_report_ending(path: str) -> None:
-    """Raise unless a name that a browser opens."""
-    if path != "-" and not path.lower().endswith(_ENDINGS):
-        raise InputError(f"{path}: expected a page ending in .html")
-
-
-def _run_report(
-    options: argparse.Namespace,
-    same_rows: Callable[..., Dataset],
-    prepared: Callable[..., Dataset],
-) -> None:
-    from qcompile.report import gather as run_files
-
-    check_report_ending(options.output)
+def _run_report(options: argparse.Namespace) -> None:
+    check_ending(options.output)
     inputs = (*options.run_, options.data, options.test)
     atomic.check_outputs([options.output], inputs=inputs)
-    run = run_files.gather(options.run_, jobs=options.jobs)
+    run = gather(options.run_, jobs=options.jobs)
     origin = run.origin
     if origin is None and (options.data or options.test):
         raise InputError(
@@ -85,9 +62,9 @@ def _run_report(
         raise InputError("-: the data of a report are read more than once; expected a file")
     if options.data is not None:
         rows = same_rows(options.data, origin)
-        run = run_files.with_data(run, rows, lambda: prepared(options.data, origin))
+        run = with_data(run, rows, lambda: prepared(options.data, origin))
     if options.test is not None:
-        run = run_files.with_test(run, prepared(options.test, origin))
+        run = with_test(run, prepared(options.test, origin))
     shown, absent = write_report(run, options.output)
     summary = {"shown": shown, "not shown": Worded(absent, ", ".join(absent) or "nothing")}
     show(summary, options, written=[options.output])

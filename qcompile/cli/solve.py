@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from qcompile.cli.options import (
-    REPAIRS,
     add_machine_options,
     add_solver_options,
     chain_strength,
@@ -18,10 +17,10 @@ from qcompile.cli.options import (
 )
 from qcompile.cli.output import Worded, show
 from qcompile.cli.parsing import add_command
-from qcompile.cli.train import add_train_command
 from qcompile.data.replay import prepared, raw_rows
 from qcompile.data.svmlight import shortest
 from qcompile.embedding.chain_strength import strength_of
+from qcompile.embedding.unembed import REPAIRS
 from qcompile.errors import InputError
 from qcompile.files import atomic, embedding
 from qcompile.files.classifier import load_classifier, save_classifier
@@ -37,12 +36,11 @@ from qcompile.stages.qubo import Qubo
 __all__ = ["add_commands"]
 
 
-def add_commands(commands: Any, add_data_options: Any, add_loss_options: Any) -> None:
-    """Declare `solve`, `decode`, `predict` and `train`."""
+def add_commands(commands: Any) -> None:
+    """Declare `solve`, `decode` and `predict`."""
     _add_solve_command(commands)
     _add_decode_command(commands)
     _add_predict_command(commands)
-    add_train_command(commands, add_data_options, add_loss_options)
 
 
 def _add_solve_command(commands: Any) -> None:

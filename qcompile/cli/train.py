@@ -4,36 +4,42 @@ from __future__ import annotations
 
 import argparse
 import logging
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
-from qcompile.cli.options import add_report_option, add_solver_options, client_of, grouped, page_of
+from qcompile.cli.options import (
+    add_data_options,
+    add_loss_options,
+    add_report_option,
+    add_solver_options,
+    client_of,
+    grouped,
+    page_of,
+)
 from qcompile.cli.output import show
 from qcompile.cli.parsing import add_command
 from qcompile.data.options import DataOptions, load_data
-from qcompile.data.split import prepare_alike, set_aside
+from qcompile.data.split import Parts, prepare_alike, set_aside
 from qcompile.errors import InputError
 from qcompile.files import atomic
 from qcompile.files.classifier import save_classifier
 from qcompile.objective.fit import LossOptions
 from qcompile.report import page
+from qcompile.report.gather import trained_run
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
 from qcompile.training.cross_validation import cross_validate
-from qcompile.training.train import train
+from qcompile.training.train import Trained, train
 
-if TYPE_CHECKING:
-    from qcompile.data.split import Parts
-    from qcompile.training.train import Trained
-
-__all__ = ["add_train_command"]
+__all__ = ["add_commands"]
 
 
 _log = logging.getLogger("qcompile")
 
 
-def add_train_command(commands: Any, add_data_options: Any, add_loss_options: Any) -> None:
-    """Add `train`."""
+def add_commands(commands: Any) -> None:
+    """Declare `train`."""
     command = add_command(
         commands,
         "train",
@@ -72,8 +78,6 @@ def add_train_command(commands: Any, add_data_options: Any, add_loss_options: An
 
 
 def _run_train(options: argparse.Namespace) -> None:
-    from qcompile.report.gather import trained_run
-
     written = [*filter(None, [options.output]), *page_of(options)]
     atomic.check_outputs(written, inputs=(options.data,))
     if options.grid and options.cv is None:
@@ -154,8 +158,6 @@ def _raw_parts(options: argparse.Namespace, progress: Any) -> tuple[Parts, dict[
 
     Gives the parts as they were read, and how to prepare them.
     """
-    from dataclasses import replace
-
     wanted = grouped(DataOptions, options)
     plain = replace(wanted, scale="none", features=None, bias=False)
     how = {"scale": wanted.scale, "features": wanted.features, "bias": wanted.bias}
@@ -181,8 +183,6 @@ def _grid(entries: list[str]) -> dict[str, list[Any]]:
 
 def _chosen(row: dict[str, Any], bits: int, loss: Any) -> tuple[int, Any]:
     """Take the best setting of a cross-validation."""
-    from dataclasses import replace
-
     own = {("range_" if k == "range" else k): v for k, v in row.items() if "error" not in k}
     bits = own.pop("bits", bits)
     return bits, replace(loss, **own)

@@ -22,11 +22,11 @@ from qcompile.stages.qubo import Qubo
 from qcompile.verification.check import Check
 from qcompile.verification.verify import verify
 
-__all__ = ["add_verify_command"]
+__all__ = ["add_commands"]
 
 
-def add_verify_command(commands: Any) -> None:
-    """Add `verify`."""
+def add_commands(commands: Any) -> None:
+    """Declare `verify`."""
     command = add_command(
         commands,
         "verify",

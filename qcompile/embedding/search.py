@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from qcompile.embedding.biclique import layouts, lines_of, roles_of
 from qcompile.embedding.kernel_input import KernelInput, Owner, settle_chains, trimmed
 from qcompile.embedding.minorminer import Minorminer
 from qcompile.runtime.threads import cores
@@ -154,8 +155,6 @@ class Search:
 
         What is found is offered at once, so that Ctrl-C loses nothing.
         """
-        from qcompile.embedding.biclique import layouts, lines_of, roles_of
-
         ground, options = self.ground, self.options
         roles = roles_of(ground.qubo)
         if not roles.spread:  # nothing meets anything

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from qcompile.errors import InputError
 from qcompile.files.atomic import write_atomically
 from qcompile.report import svg
+from qcompile.report.build import report_of
 from qcompile.report.figures import (
     TITLES,
     AncillaNumbers,
@@ -24,14 +25,13 @@ from qcompile.report.figures import (
     Weights,
 )
 from qcompile.report.markup import Markup, plain, tag
+from qcompile.report.run import Run
 from qcompile.report.words import between, many, number
 
-if TYPE_CHECKING:
-    from qcompile.report.run import Run
-
-__all__ = ["page", "save_report", "write_report"]
+__all__ = ["check_ending", "page", "save_report", "write_report"]
 
 
+_ENDINGS = (".html", ".htm")
 _STANDS = {
     -1: " stands in for 0-1 loss: 1 for a wrong answer, 0 for a right one.",
     0: " charges right answers as much as wrong ones: it cannot stand in for 0-1 loss.",
@@ -136,6 +136,12 @@ body{font-size:9pt;-webkit-print-color-adjust:exact;print-color-adjust:exact}mai
 h1{font-size:15pt}.card,.facts div{padding:8px 10px}.cards{column-gap:10px}.card{margin-bottom:10px}
 details{display:none}}
 """
+
+
+def check_ending(path: str) -> None:
+    """Raise InputError unless a browser opens files of this name as a page."""
+    if path != "-" and not path.lower().endswith(_ENDINGS):
+        raise InputError(f"{path}: expected a page ending in .html")
 
 
 def save_report(report: Report, path: str | Path) -> None:
@@ -617,9 +623,6 @@ def _risks(found: Sequence[tuple[str, float, float]]) -> Iterable[Markup]:
 
 def write_report(run: Run, path: str) -> tuple[list[str], list[str]]:
     """Write the page; gives the titles of what is shown and of what is not."""
-    from qcompile.report.build import report_of
-    from qcompile.report.figures import TITLES
-
     report = report_of(run)
     save_report(report, path)
     return [TITLES[name] for name in report.shown], [title for title, _ in report.absent]
