@@ -12,6 +12,7 @@ from qcompile.errors import InputError
 from qcompile.files import atomic
 from qcompile.report.gather import gather, with_data, with_test
 from qcompile.report.page import check_ending, write_report
+from qcompile.report.run import Run
 
 __all__ = ["add_commands"]
 
@@ -51,9 +52,18 @@ def _run_report(options: argparse.Namespace) -> None:
     check_ending(options.output)
     inputs = (*options.run_, options.data, options.test)
     atomic.check_outputs([options.output], inputs=inputs)
-    run = gather(options.run_, jobs=options.jobs)
+    run = _with_rows(gather(options.run_, jobs=options.jobs), options)
+    shown, absent = write_report(run, options.output)
+    summary = {"shown": shown, "not shown": Worded(absent, ", ".join(absent) or "nothing")}
+    show(summary, options, written=[options.output])
+
+
+def _with_rows(run: Run, options: argparse.Namespace) -> Run:
+    """Add the rows of --data and --test, prepared as in training."""
+    if options.data is None and options.test is None:
+        return run
     origin = run.origin
-    if origin is None and (options.data or options.test):
+    if origin is None:
         raise InputError(
             f"{options.run_[0]}: nothing says how its data were prepared; --data and --test need "
             "a model or a problem compiled from data"
@@ -65,6 +75,4 @@ def _run_report(options: argparse.Namespace) -> None:
         run = with_data(run, rows, lambda: prepared(options.data, origin))
     if options.test is not None:
         run = with_test(run, prepared(options.test, origin))
-    shown, absent = write_report(run, options.output)
-    summary = {"shown": shown, "not shown": Worded(absent, ", ".join(absent) or "nothing")}
-    show(summary, options, written=[options.output])
+    return run
