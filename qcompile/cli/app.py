@@ -26,7 +26,16 @@ from qcompile.cli import (
     train,
     verify,
 )
-from qcompile.cli.parsing import BAD_INPUT, EXIT_CODES, GLOSSARY, INTERRUPTED, UNFINISHED, Parser
+from qcompile.cli.parsing import (
+    BAD_INPUT,
+    EXIT_CODES,
+    GLOSSARY,
+    INTERRUPTED,
+    UNFINISHED,
+    Parser,
+    UsageError,
+)
+from qcompile.cli.wording import in_options
 from qcompile.errors import LeapError, QcompileError
 
 __all__ = ["main"]
@@ -82,14 +91,13 @@ def _run(arguments: Sequence[str] | None) -> int:
     except SystemExit:
         sys.stdout.flush()  # help that nobody could read is no success
         raise
-    logging.basicConfig(format="qcompile: %(message)s", force=True)
-    logging.getLogger("qcompile").setLevel(_log_level(options))
+    _start_log(options)
     try:
         code = int(options.run(options) or 0)
         _flush()
     except QcompileError as error:
-        advice = hints.next_command(error, options, options.command)
-        _complain(f"error: {error}{advice}")
+        text = str(error) if isinstance(error, UsageError) else in_options(str(error), options)
+        _complain(f"error: {text}{hints.next_command(error, options, options.command)}")
         return UNFINISHED if isinstance(error, LeapError) else BAD_INPUT
     except MemoryError:
         _complain("error: out of memory; use fewer rows, features or bits")
@@ -139,13 +147,31 @@ def _forget_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _start_log(options: argparse.Namespace) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Formatter(options))
+    logging.basicConfig(handlers=[handler], force=True)
+    logging.getLogger("qcompile").setLevel(_log_level(options))
+
+
+class _Formatter(logging.Formatter):
+    """Shows what is logged below the command line with options in the place of parameters."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        super().__init__("qcompile: %(message)s")
+        self._options = options
+
+    def format(self, record: logging.LogRecord) -> str:
+        return in_options(super().format(record), self._options)
+
+
 def _log_level(options: argparse.Namespace) -> int:
     if options.quiet:
         return logging.WARNING
     return logging.DEBUG if options.verbose else logging.INFO
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = Parser(
         prog="qcompile",
         description="Compile the training of a robust binary classifier for a quantum annealer.",

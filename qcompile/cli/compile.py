@@ -23,9 +23,9 @@ from qcompile.cli.options import (
     page_of,
 )
 from qcompile.cli.output import show
-from qcompile.cli.parsing import add_command
+from qcompile.cli.parsing import UsageError, add_command
+from qcompile.cli.wording import with_notes_in_options
 from qcompile.data.options import DataOptions
-from qcompile.errors import InputError
 from qcompile.files import atomic, loss, qubo
 from qcompile.files.moments import save_moments
 from qcompile.files.pubo import save_pubo
@@ -110,7 +110,7 @@ def _run_compile(options: argparse.Namespace) -> None:
             for kind, path in emits:
                 _write_artifact(compiled, kind, path, drop_offset=options.drop_offset)
             for path in pages:
-                page.write_report(compiled_run(compiled), path)
+                page.write_report(with_notes_in_options(compiled_run(compiled), options), path)
     moments = compiled.moments
     summary = {
         **describe_moments(moments),
@@ -140,18 +140,18 @@ def _emission(text: str) -> tuple[str, str]:
     """Tell the kind of artifact from KIND=PATH or from the file's name."""
     kind, found, path = text.partition("=")
     if found and kind not in _KINDS and kind.isalpha():
-        raise InputError(f"--emit {text}: no artifact {kind!r}; expected {', '.join(_KINDS)}")
+        raise UsageError(f"--emit {text}: no artifact {kind!r}; expected {', '.join(_KINDS)}")
     if not found or kind not in _KINDS:
         path = text
         named = [k for k in _KINDS if k in Path(text).name.lower()]
         if len(named) != 1:
-            raise InputError(
+            raise UsageError(
                 f"--emit {text}: which artifact? Name it {', '.join(_KINDS)} in the file's name, "
                 f"or write KIND=PATH, as in pubo={text}"
             )
         kind = named[0]
     if path != "-" and Path(path).suffix not in _KINDS[kind]:
-        raise InputError(f"--emit {text}: a {kind} file ends in {' or '.join(_KINDS[kind])}")
+        raise UsageError(f"--emit {text}: a {kind} file ends in {' or '.join(_KINDS[kind])}")
     if path == "-" and ".json" not in _KINDS[kind]:
-        raise InputError(f"--emit {text}: {kind} is binary; expected a file name")
+        raise UsageError(f"--emit {text}: {kind} is binary; expected a file name")
     return kind, path

@@ -8,11 +8,10 @@ from typing import Any
 from qcompile.cli.describe import describe_data, describe_loss, describe_moments, source_name
 from qcompile.cli.options import add_data_options, add_loss_options, grouped
 from qcompile.cli.output import show
-from qcompile.cli.parsing import add_command
+from qcompile.cli.parsing import UsageError, add_command
 from qcompile.data import named_sets, svmlight
 from qcompile.data.options import DataOptions, load_data
 from qcompile.data.split import split
-from qcompile.errors import InputError
 from qcompile.files import atomic
 from qcompile.files.loss import save_loss
 from qcompile.objective.fit import LossOptions, fit_loss_with
@@ -76,10 +75,10 @@ def _run_data(options: argparse.Namespace) -> None:
         _list_named_sets(options)
         return
     if options.data is None:
-        raise InputError("no DATA; expected a file, - or a named set (qcompile data --list)")
+        raise UsageError("no DATA; expected a file, - or a named set (qcompile data --list)")
     shares = options.split or [1.0]
     if options.output and len(options.output) != len(shares):
-        raise InputError(f"{len(shares)} parts but {len(options.output)} files; give one -o a part")
+        raise UsageError(f"{len(shares)} parts but {len(options.output)} files; give one -o a part")
     atomic.check_outputs(options.output, inputs=(options.data,))
     with bar("reading") as progress:
         data = load_data(options.data, grouped(DataOptions, options), progress=progress)

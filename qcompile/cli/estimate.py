@@ -15,10 +15,9 @@ from qcompile.cli.options import (
     names_machine,
 )
 from qcompile.cli.output import FORMATS, show_rows
-from qcompile.cli.parsing import add_command
+from qcompile.cli.parsing import UsageError, add_command
 from qcompile.data.options import DataOptions
 from qcompile.embedding.capacity import largest_problems, physical_estimate
-from qcompile.errors import InputError
 from qcompile.objective.fit import LossOptions
 from qcompile.pipeline import compile
 from qcompile.reduction.estimate import estimate, paper_table
@@ -68,7 +67,7 @@ def _run_estimate(options: argparse.Namespace) -> None:
             rows = largest_problems(machine_of(options))
         show_rows(rows, options)
     else:
-        raise InputError(
+        raise UsageError(
             "give --features N (and --order, --bits), DATA, --table paper, or --machine NAME alone "
             "for the largest problems that fit"
         )

@@ -17,6 +17,7 @@ __all__ = ["next_command"]
 # What the options are for that name files: the kinds of file that serve.
 _EXPECTED = {
     "data": ("data",),
+    "test": ("data",),
     "validation": ("data",),
     "qubo": ("qubo",),
     "pubo": ("pubo",),
@@ -29,7 +30,6 @@ _EXPECTED = {
 # Positional or not, these are written rather than read by some commands.
 _WRITTEN = {"submit": ("samples",), "resume": ("samples",)}
 _MADE_BY = {
-    "data": "qcompile data --list",
     "qubo": "qcompile compile DATA --emit qubo={}",
     "pubo": "qcompile compile DATA --emit pubo={}",
     "samples": "qcompile solve QUBO -o {}",
@@ -84,6 +84,8 @@ def next_command(error: QcompileError, options: argparse.Namespace, command: str
         if not isinstance(path, str) or name in _WRITTEN.get(command, ()):
             continue
         if path not in ("", "-") and str(error).startswith(path):
+            if expected == ("data",) and str(error).startswith(f"{path}: no such file"):
+                return "; about named sets: qcompile data --list"
             advice = _advice(path, expected)
             if advice:
                 return advice
@@ -92,7 +94,7 @@ def next_command(error: QcompileError, options: argparse.Namespace, command: str
 
 def _advice(path: str, expected: tuple[str, ...]) -> str:
     if not os.path.exists(path):  # noqa: PTH110  # unlike Path it takes names of any length
-        # errors about data say already where named sets are listed
+        # a pattern of data files is no file
         return "" if expected == ("data",) else f"; make one: {_make(expected[0], path)}"
     found = _kind(path)
     if found is None or found in expected:

@@ -8,13 +8,13 @@ from typing import Any
 
 from qcompile.cli.options import add_machine_options, chain_strength, machine_of
 from qcompile.cli.output import FORMATS, show, show_rows
-from qcompile.cli.parsing import NOT_PROVED, add_command
+from qcompile.cli.parsing import NOT_PROVED, UsageError, add_command
+from qcompile.cli.wording import in_options
 from qcompile.embedding.capacity import largest_bits
 from qcompile.embedding.chain_strength import sweep
 from qcompile.embedding.embed import EMBED_METHODS, PREFERENCES, embed
 from qcompile.embedding.preflight import most_bits, preflight
 from qcompile.embedding.quality import quality
-from qcompile.errors import InputError
 from qcompile.files import atomic, embedding
 from qcompile.files.interchange import load_problem
 from qcompile.files.machines import catalogue, load_machine
@@ -153,7 +153,7 @@ def _run_embed(options: argparse.Namespace) -> int:
     written = [path for path in (options.output, options.target, options.plot) if path]
     atomic.check_outputs(written, inputs=(options.qubo, options.reuse, options.machine))
     if options.preflight and written:
-        raise InputError(
+        raise UsageError(
             "--preflight only counts: there is nothing to write, leave out -o and such"
         )
     if options.plot:
@@ -170,7 +170,8 @@ def _run_embed(options: argparse.Namespace) -> int:
     with bar("preflight"), passing("preflight"):
         report = preflight(qubo, machine, clique=options.preflight)
     if options.preflight:
-        show({"machine": machine.name, **report.to_dict()}, options)
+        figures = report.to_dict() | {"advice": in_options(report.message, options)}
+        show({"machine": machine.name, **figures}, options)
         return NOT_PROVED if report.impossible else 0
     with bar("embed") as progress, passing("embed"):
         embedded = embed(

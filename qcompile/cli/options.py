@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from typing import Any
 
-from qcompile.errors import InputError
+from qcompile.cli.parsing import UsageError
 from qcompile.files.machines import load_machine
 from qcompile.reduction.cover import METHODS
 from qcompile.report.page import check_ending
@@ -188,7 +188,7 @@ def chain_strength(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:
-        raise InputError(
+        raise UsageError(
             f"--chain-strength {text!r}; expected torque, scaled, sweep or a number above 0"
         ) from None
 

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
+from qcompile.errors import InputError
+
 __all__ = [
     "BAD_INPUT",
     "EXIT_CODES",
@@ -16,6 +18,7 @@ __all__ = [
     "NOT_PROVED",
     "UNFINISHED",
     "Parser",
+    "UsageError",
     "add_command",
 ]
 
@@ -37,6 +40,10 @@ EXIT_CODES = {
     UNFINISHED: "Leap, or a job there; one line says what became of it and how to go on",
     INTERRUPTED: "interrupted before there was anything to keep",
 }
+
+
+class UsageError(InputError):
+    """An option that cannot be used as given; the message already names options."""
 
 
 class Parser(argparse.ArgumentParser):

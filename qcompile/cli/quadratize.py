@@ -8,8 +8,7 @@ from typing import Any
 
 from qcompile.cli.options import add_qubo_options
 from qcompile.cli.output import show
-from qcompile.cli.parsing import add_command
-from qcompile.errors import InputError
+from qcompile.cli.parsing import UsageError, add_command
 from qcompile.files import atomic
 from qcompile.files.interchange import check_problem_ending, read_pubo
 from qcompile.files.qubo import ENDINGS, save_qubo
@@ -60,7 +59,7 @@ def _run_quadratize(options: argparse.Namespace) -> None:
     check_problem_ending(options.pubo)
     for path in written:
         if path != "-" and Path(path).suffix.lower() not in ENDINGS:
-            raise InputError(f"{path}: expected a QUBO file ending in {', '.join(ENDINGS)}")
+            raise UsageError(f"{path}: expected a QUBO file ending in {', '.join(ENDINGS)}")
     pubo = read_pubo(options.pubo, vartype="SPIN" if options.spins else None)
     qubo = quadratize(
         pubo,

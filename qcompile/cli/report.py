@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 from qcompile.cli.output import Worded, show
-from qcompile.cli.parsing import add_command
+from qcompile.cli.parsing import UsageError, add_command
 from qcompile.data.replay import prepared, same_rows
-from qcompile.errors import InputError
 from qcompile.files import atomic
 from qcompile.report.gather import gather, with_data, with_test
 from qcompile.report.page import check_ending, write_report
@@ -58,18 +58,26 @@ def _run_report(options: argparse.Namespace) -> None:
     show(summary, options, written=[options.output])
 
 
+# What would make sections of the page appear that need data.
+_REASONS = {
+    "confusion": "data with known labels (--data DATA, --test DATA) and a classifier",
+    "risks": "--data DATA, what it was compiled from, with its problem and samples",
+}
+
+
 def _with_rows(run: Run, options: argparse.Namespace) -> Run:
     """Add the rows of --data and --test, prepared as in training."""
+    run = replace(run, reasons={**_REASONS, **run.reasons})
     if options.data is None and options.test is None:
         return run
     origin = run.origin
     if origin is None:
-        raise InputError(
+        raise UsageError(
             f"{options.run_[0]}: nothing says how its data were prepared; --data and --test need "
             "a model or a problem compiled from data"
         )
     if "-" in (options.data, options.test):
-        raise InputError("-: the data of a report are read more than once; expected a file")
+        raise UsageError("-: the data of a report are read more than once; expected a file")
     if options.data is not None:
         rows = same_rows(options.data, origin)
         run = with_data(run, rows, lambda: prepared(options.data, origin))

@@ -16,12 +16,11 @@ from qcompile.cli.options import (
     names_machine,
 )
 from qcompile.cli.output import Worded, show
-from qcompile.cli.parsing import add_command
+from qcompile.cli.parsing import UsageError, add_command
 from qcompile.data.replay import prepared, raw_rows
 from qcompile.data.svmlight import shortest
 from qcompile.embedding.chain_strength import strength_of
 from qcompile.embedding.unembed import REPAIRS
-from qcompile.errors import InputError
 from qcompile.files import atomic, embedding
 from qcompile.files.classifier import load_classifier, save_classifier
 from qcompile.files.interchange import load_problem
@@ -120,12 +119,12 @@ def _run_solve(options: argparse.Namespace) -> None:
     problem: Any = loaded
     if options.embedding is not None:
         if not isinstance(problem, Qubo):
-            raise InputError(
+            raise UsageError(
                 "--embedding needs a QUBO, a polynomial has no chains: qcompile compile DATA "
                 "--emit qubo.json"
             )
         if options.solver in ("anneal", "exact"):
-            raise InputError(
+            raise UsageError(
                 f"--embedding with --solver {options.solver}, which works without chains; leave "
                 "out --embedding, or add: --solver neal"
             )
@@ -174,7 +173,7 @@ def _run_decode(options: argparse.Namespace) -> None:
     validation = None
     if options.validation is not None:
         if problem.preparation is None:
-            raise InputError("this problem does not say how its data were prepared")
+            raise UsageError("this problem does not say how its data were prepared")
         with bar("read"), passing("read validation data"):
             validation = prepared(options.validation, problem)
     with bar("decode"), passing("decode"):

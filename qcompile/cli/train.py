@@ -17,10 +17,10 @@ from qcompile.cli.options import (
     page_of,
 )
 from qcompile.cli.output import show
-from qcompile.cli.parsing import add_command
+from qcompile.cli.parsing import UsageError, add_command
+from qcompile.cli.wording import with_notes_in_options
 from qcompile.data.options import DataOptions, load_data
 from qcompile.data.split import Parts, prepare_alike, set_aside
-from qcompile.errors import InputError
 from qcompile.files import atomic
 from qcompile.files.classifier import save_classifier
 from qcompile.objective.fit import LossOptions
@@ -81,7 +81,7 @@ def _run_train(options: argparse.Namespace) -> None:
     written = [*filter(None, [options.output]), *page_of(options)]
     atomic.check_outputs(written, inputs=(options.data,))
     if options.grid and options.cv is None:
-        raise InputError("--grid needs --cv K: settings are compared by cross-validation")
+        raise UsageError("--grid needs --cv K: settings are compared by cross-validation")
     solver = SolveOptions(
         options.solver, options.num_reads, options.keep, options.sweeps, options.seed
     )
@@ -117,7 +117,8 @@ def _run_train(options: argparse.Namespace) -> None:
         save_classifier(found.classifier, options.output)
     if options.report:
         parts = {"train": data, "validation": validation, "test": test}
-        page.write_report(trained_run(found, parts), options.report)
+        run = with_notes_in_options(trained_run(found, parts), options)
+        page.write_report(run, options.report)
     for note in found.notes:
         _log.warning("warning: %s", note)
     if options.json:
@@ -172,11 +173,11 @@ def _grid(entries: list[str]) -> dict[str, list[Any]]:
     for entry in entries:
         name, found, values = entry.partition("=")
         if not found or name not in kinds:
-            raise InputError(f"--grid {entry}: expected {', '.join(kinds)}, = and values")
+            raise UsageError(f"--grid {entry}: expected {', '.join(kinds)}, = and values")
         try:
             numbers = [kinds[name](value) for value in values.split(",")]
         except ValueError:
-            raise InputError(f"--grid {entry}: expected numbers separated by commas") from None
+            raise UsageError(f"--grid {entry}: expected numbers separated by commas") from None
         grid["range_" if name == "range" else name] = numbers
     return grid
 

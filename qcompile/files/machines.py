@@ -61,7 +61,7 @@ def load_machine(name: str | Path | None = None) -> Machine:
         names = ", ".join(sorted(catalogue()))
         raise InputError(
             f"machine {text!r} is not known; expected one of {names}, or the path of a TOML file "
-            "(see qcompile machines)"
+            "(see catalogue())"
         )
     return _read(known, text)
 

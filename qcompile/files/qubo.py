@@ -66,7 +66,7 @@ def save_qubo(
     if ending in (".qubo", ".coo") and qubo.offset and not drop_offset:
         raise InputError(
             f"{path}: {ending} files have no place for the offset {qubo.offset:g}, which energies "
-            "need: use .json, .bqm or .lp, or leave it out with --drop-offset"
+            "need: use .json, .bqm or .lp, or leave it out with drop_offset=True"
         )
     if ending == ".npz":
         _write_binary(qubo, path, _metadata(qubo, pubo))

@@ -117,7 +117,7 @@ class Leap:
         offered = ", ".join(fitting) or "none"
         return (
             f"no solver online for {wanted}; of type {self.solver_type} there are: {offered} "
-            "(name one with --solver, or choose another --solver-type or --profile)"
+            "(name one with solver=, or choose another solver_type= or profile=)"
         )
 
     def look_again(self) -> None:
@@ -419,7 +419,7 @@ def _config_trouble(text: str) -> str:
     if "token not defined" in reason:
         return (
             "no API token: set DWAVE_API_TOKEN, or run `dwave setup` once (it writes dwave.conf); "
-            "without an account: qcompile solve, or qcompile solve --solver mock"
+            'without an account: solve(problem), or solve(problem, solver="mock")'
         )
     return f"Ocean's configuration: {reason} (look at it with: dwave config inspect)"
 

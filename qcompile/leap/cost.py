@@ -70,13 +70,13 @@ def qpu_cost(solver: Any, embedded: Embedded, reads: int, parameters: Mapping[st
     elif limit is not None and single > limit:
         raise InputError(
             f"one read takes {single:.4g} s and {solver.name} allows {limit:.4g} s a problem; use "
-            "a shorter --annealing-time"
+            'a shorter parameters["annealing_time"]'
         )
     most = _most_reads(solver, qubits, parameters, limit)
     if reads > MOST_PARTS * most:
         raise InputError(
             f"{reads} reads; {solver.name} takes {most} at a time, and a job has up to "
-            f"{MOST_PARTS} problems: use at most --num-reads {MOST_PARTS * most}"
+            f"{MOST_PARTS} problems: use at most reads={MOST_PARTS * most}"
         )
     parts = _split(reads, most)
     if len(parts) > 1:
@@ -193,11 +193,11 @@ def _hybrid(kind: str, solver: Any, variables: int, least: float, time_limit: fl
     limit = solver.properties.get("maximum_time_limit")
     wanted = least if time_limit is None else time_limit
     if not wanted >= least:
-        raise InputError(f"--time-limit {wanted:g}; this problem needs at least {least:.4g} s")
+        raise InputError(f"time_limit={wanted:g}; this problem needs at least {least:.4g} s")
     hours = solver.properties.get("maximum_time_limit_hrs")
     longest = float(limit) if limit is not None else None if hours is None else 3600 * float(hours)
     if longest is not None and wanted > longest:
-        raise InputError(f"--time-limit {wanted:g}; {solver.name} allows {longest:g} s")
+        raise InputError(f"time_limit={wanted:g}; {solver.name} allows {longest:g} s")
     return Cost(
         solver=solver.name,
         solver_type=kind,

@@ -98,14 +98,14 @@ def load_job(name: str | Path, place: str | Path | None = None) -> Job:
 
 def _folder_of(name: str, place: Path) -> Path:
     if not JOB_ID.fullmatch(name):
-        raise InputError(f"job {name!r}: expected an id of `qcompile jobs` or the job's folder")
+        raise InputError(f"job {name!r}: expected an id of `list_jobs()` or the job's folder")
     found = [folder for folder in _folders(place) if folder.name.startswith(name)]
     exact = [path for path in found if path.name == name]
     if len(exact or found) == 1:
         return (exact or found)[0]
     if found:
         raise InputError(f"job {name!r}: {len(found)} jobs begin so; give more of the id")
-    raise InputError(f"job {name!r}: not in {place} (see `qcompile jobs`, or give --jobs FOLDER)")
+    raise InputError(f"job {name!r}: not in {place} (see `list_jobs()`, or give jobs=FOLDER)")
 
 
 def _folders(place: Path) -> list[Path]:

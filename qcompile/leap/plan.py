@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["Plan", "Request", "make_plan", "refuse_twins"]
 
 
+# Solver parameters that have a parameter of their own here.
+_OWN_PARAMETER = {"num_reads": "reads", "time_limit": "time_limit"}
+
+
 @dataclass(frozen=True)
 class Request:
     """What the user may ask of a solver.
@@ -79,7 +83,7 @@ def make_plan(line: Leap, problem: Pubo | Qubo, wishes: Request, jobs: str | Pat
 
 def _check_request(line: Leap, wishes: Request) -> None:
     if wishes.time_limit is not None and line.solver_type == "qpu":
-        raise InputError("--time-limit is for hybrid solvers; a QPU takes --num-reads")
+        raise InputError("time_limit= is for hybrid solvers; a QPU takes reads=")
     solver = line.solver
     try:
         orjson.dumps(dict(wishes.parameters))
@@ -89,8 +93,8 @@ def _check_request(line: Leap, wishes: Request) -> None:
     if not finite:
         raise InputError("a parameter that is not a number")
     for name in wishes.parameters:
-        if name in ("num_reads", "time_limit"):
-            raise InputError(f"{name} among the parameters; use the option of that name")
+        if name in _OWN_PARAMETER:
+            raise InputError(f"{name} among the parameters; use {_OWN_PARAMETER[name]}= instead")
         if name not in solver.parameters and not name.startswith("x_"):
             known = ", ".join(sorted(solver.parameters))
             raise InputError(f"{solver.name} has no parameter {name!r}; expected one of {known}")
@@ -123,7 +127,7 @@ def refuse_twins(order: Plan, jobs: str | Path | None) -> None:
             raise InputError(
                 f"job {job.id} asks for the same and is not finished ({job.stage}): go on with "
                 f"`qcompile resume {job.id}`, drop it with `qcompile cancel {job.id}`, or submit "
-                "a second one with --again"
+                "a second one with again=True"
             )
 
 

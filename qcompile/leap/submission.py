@@ -213,13 +213,13 @@ def _check_place(job: Job, line: Leap, same_account: bool) -> None:
     """Ask nobody else about a job: elsewhere its label is not known, and it would be sent again."""
     if not same_account and line.fingerprint(job.id) != job.account:
         raise InputError(
-            f"job {job.id} was submitted with another token: choose --profile as then, or, if the "
-            "token of the same account was renewed, say --same-account"
+            f"job {job.id} was submitted with another token: choose profile= as then, or, if the "
+            "token of the same account was renewed, say same_account=True"
         )
     if line.endpoint != job.endpoint:
         raise InputError(
             f"job {job.id} was made for {job.endpoint}, and the configuration now points to "
-            f"{line.endpoint}: choose --profile or --region as when it was submitted"
+            f"{line.endpoint}: choose profile= or region= as when it was submitted"
         )
 
 

@@ -80,7 +80,7 @@ def _check_sizes(x: Matrix) -> None:
     if largest > _LARGEST or smallest < 1 / _LARGEST:
         raise InputError(
             f"features with values from {smallest:.3g} to {largest:.3g}; expected sizes from "
-            f"{1 / _LARGEST:g} to {_LARGEST:g}: use --scale max-abs or standard"
+            f'{1 / _LARGEST:g} to {_LARGEST:g}: use scale="max-abs" or "standard"'
         )
 
 
@@ -153,7 +153,7 @@ class _Sums:
             memory_needed(features, order, fit=fits),
             f"moments of degree {order} over {features:,} features "
             f"({multisets.count(features, order):,} products each)",
-            "choose the most useful ones with --features K, or a lower --order",
+            "choose the most useful ones with features=K, or a lower order=",
         )
         self.features = features
         for (degree, power), tensor in self._tensors.items():

@@ -198,7 +198,7 @@ def join(one: Part, two: Part, positive: float | None) -> Part:
     if None not in (one.index_base, two.index_base) and one.index_base != two.index_base:
         raise LateIndexZeroError(
             f"{one.name} and {two.name}: only one of them uses index 0; expected all files to "
-            "count from the same index (pass --index-base 0 if they are 0-based)"
+            "count from the same index (pass index_base=0 if they are 0-based)"
         )
     later = {label: name for label, name in two.labels.items() if label not in one.labels}
     labels = _kept({**one.labels, **later}, positive)
@@ -207,7 +207,7 @@ def join(one: Part, two: Part, positive: float | None) -> Part:
         raise InputError(
             f"{labels[third]}: label {shortest(third)} is a third class after {shortest(first)} "
             f"and {shortest(second)}; expected two: choose one against the rest with "
-            "--positive LABEL"
+            "positive=LABEL"
         )
     turn = positive is None and bool(two.labels) and next(iter(two.labels)) != next(iter(labels))
     digests = None
@@ -320,11 +320,11 @@ def _labels(part: Part, name: str, positive: float | None) -> Preparation:
 
 
 def _refuse_what_needs_all_rows(options: DataOptions) -> None:
-    given = {"--shuffle": options.shuffle, "--noise": options.noise > 0, "--rows": options.rows}
-    for option, there in given.items():
-        if there:
+    given = {"shuffle": options.shuffle, "noise": options.noise > 0, "rows": options.rows}
+    for name, is_given in given.items():
+        if is_given:
             raise InputError(
-                f"{option} with --dask or data in several parts: no part knows the others' rows; "
+                f"{name}= with Dask or data in several parts: no part knows the others' rows; "
                 "apply it where the rows are together, or leave it out"
             )
 

@@ -71,7 +71,7 @@ def retitle(title: str) -> None:
 
 
 def _wanted() -> bool:
-    """Whether the level of the log lets news through (not with --quiet)."""
+    """Whether the level of the log lets news through (a quiet command does not)."""
     return logging.getLogger("qcompile").getEffectiveLevel() <= logging.INFO
 
 
