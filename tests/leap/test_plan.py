@@ -12,7 +12,7 @@ from tests.sapi import Sapi
 
 def test_too_many_problems_for_a_job(server: Sapi, send: Callable[..., Submission]) -> None:
     server.solvers["Mock_Advantage"]["properties"]["num_reads_range"] = [1, 1]
-    with pytest.raises(InputError, match="at most --num-reads 1000"):
+    with pytest.raises(InputError, match="at most reads=1000"):
         send(reads=1001)
     assert not server.problems
     assert send(reads=10**3, dry_run=True).cost["problems"] == 1000

@@ -134,7 +134,7 @@ def test_a_twin_is_refused(server: Sapi, send: Callable[..., Submission], best: 
     server.pending_polls = 10**6
     sent = send(wait=False)
     assert sent.job is not None
-    with pytest.raises(InputError, match=f"job {sent.job.id} asks for the same.*--again"):
+    with pytest.raises(InputError, match=f"job {sent.job.id} asks for the same.*again=True"):
         send(wait=False)
     assert len(server.problems) == 1
     send(wait=False, reads=READS + 1)  # asks for something else

@@ -61,7 +61,7 @@ def test_errors_come_back_from_workers(client: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a\.svm, line 2: value 'x'"):
         load_moments_of(str(tmp_path / "*.svm"), DataOptions(), LossOptions(), client=client)
     for options in ({"shuffle": True}, {"noise": 0.1}, {"rows": 5}):
-        with pytest.raises(InputError, match="with --dask or data in several parts"):
+        with pytest.raises(InputError, match="= with Dask or data in several parts"):
             load_moments_of(
                 str(tmp_path / "*.svm"), DataOptions(**options), LossOptions(), client=client
             )
