@@ -39,7 +39,7 @@ def test_help_imports_nothing_heavy() -> None:
         (["compile", "synthetic", "--emit", "x.json"], "which artifact"),
         (["compile", "synthetic", "--emit", "pubo.txt"], "ends in .json or .npz"),
         (["compile", "synthetic", "--emit", "moments=-"], "binary"),
-        (["compile", "synthetic", "--emit", "no/such/pubo.json"], "no folder"),
+        (["compile", "synthetic", "--emit", "no/such/pubo.json"], "folder no/such not found"),
         (["compile", "synthetic", "--bits", "99"], "1 to 16"),
         (["compile", "synthetic", "--bits", "x"], "invalid int"),
         (["compile", "synthetic", "--order", "2"], "order 2"),
