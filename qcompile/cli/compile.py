@@ -50,11 +50,11 @@ _KINDS = {
 
 
 def add_commands(commands: Any) -> None:
-    """Declare `compile`."""
+    """Add `compile`."""
     command = add_command(
         commands,
         "compile",
-        summary="turn a data set into a polynomial of weight bits and a QUBO",
+        summary="compile a data set into a polynomial of weight bits and a QUBO",
         example="""
             qcompile compile data.svm --order 3 --bits 4 --emit qubo.json --emit pubo.json
             qcompile compile data.svm --features 4 --bits 2 --emit qubo.json --emit moments.npz
@@ -67,23 +67,30 @@ def add_commands(commands: Any) -> None:
         action="append",
         default=[],
         metavar="[KIND=]PATH",
-        help="write an artifact; its kind (moments, loss, pubo, qubo) is in the file's name or "
-        "before =; may be repeated; a qubo ends in .json, .npz, .bqm, .lp, .qubo or .coo",
+        help="write a result; KIND is moments, loss, pubo or qubo, and may be left out if the "
+        "file's name contains it; may be repeated; a qubo ends in "
+        f"{', '.join(qubo.ENDINGS[:-1])} or {qubo.ENDINGS[-1]}",
     )
     add_report_option(command)
     pubo = command.add_argument_group("bits")
-    pubo.add_argument("--bits", type=int, default=4, metavar="D", help="bits of a weight (4)")
-    pubo.add_argument("--l0", type=float, default=0.0, help="charge for each weight that is not 0")
+    pubo.add_argument("--bits", type=int, default=4, metavar="D", help="bits per weight (4)")
+    pubo.add_argument("--l0", type=float, default=0.0, help="penalty for each nonzero weight (0)")
     pubo.add_argument(
-        "--threshold", type=float, default=0.0, metavar="C", help="drop terms of size up to C"
+        "--threshold",
+        type=float,
+        default=0.0,
+        metavar="C",
+        help="drop terms with coefficients up to C in size (0)",
     )
     pubo.add_argument(
-        "--prune", action="store_true", help="drop levels of weights that cannot be the best"
+        "--prune",
+        action="store_true",
+        help="remove levels of weights that are provably not optimal",
     )
     add_qubo_options(command)
     add_data_options(command)
     add_loss_options(command)
-    add_dask_option(command, "sum over the files")
+    add_dask_option(command, "compute the sums over the files")
     command.set_defaults(run=_run_compile)
 
 
@@ -137,16 +144,16 @@ def _write_artifact(compiled: Compiled, kind: str, path: str, *, drop_offset: bo
 
 
 def _emission(text: str) -> tuple[str, str]:
-    """Tell the kind of artifact from KIND=PATH or from the file's name."""
+    """Return the kind and the path of a result from KIND=PATH or from the file's name."""
     kind, found, path = text.partition("=")
     if found and kind not in _KINDS and kind.isalpha():
-        raise UsageError(f"--emit {text}: no artifact {kind!r}; expected {', '.join(_KINDS)}")
+        raise UsageError(f"--emit {text}: invalid kind {kind!r}; expected {', '.join(_KINDS)}")
     if not found or kind not in _KINDS:
         path = text
         named = [k for k in _KINDS if k in Path(text).name.lower()]
         if len(named) != 1:
             raise UsageError(
-                f"--emit {text}: which artifact? Name it {', '.join(_KINDS)} in the file's name, "
+                f"--emit {text}: the kind is missing; put {', '.join(_KINDS)} into the name, "
                 f"or write KIND=PATH, as in pubo={text}"
             )
         kind = named[0]

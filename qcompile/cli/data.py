@@ -24,7 +24,7 @@ __all__ = ["add_commands"]
 
 
 def add_commands(commands: Any) -> None:
-    """Declare `data` and `loss`."""
+    """Add `data` and `loss`."""
     _add_data_command(commands)
     _add_loss_command(commands)
 
@@ -33,7 +33,7 @@ def _add_data_command(commands: Any) -> None:
     command = add_command(
         commands,
         "data",
-        summary="look at a data set, or write one as svmlight text",
+        summary="show a data set, or write it as svmlight text",
         example="""
             qcompile data synthetic:features=4 --noise 0.1 --split 0.7 0.3 -o data.svm -o new.svm
             qcompile data breast-cancer -o data.svm
@@ -46,7 +46,11 @@ def _add_data_command(commands: Any) -> None:
         "-o", "--output", action="append", default=[], metavar="FILE", help="write svmlight text"
     )
     command.add_argument(
-        "--split", nargs="+", type=float, metavar="SHARE", help="deal rows out, one -o a share"
+        "--split",
+        nargs="+",
+        type=float,
+        metavar="SHARE",
+        help="split the rows at random into these shares, one -o each",
     )
     add_data_options(command)
     command.set_defaults(run=_run_data)
@@ -64,7 +68,7 @@ def _add_loss_command(commands: Any) -> None:
     )
     command.add_argument("data", metavar="DATA")
     command.add_argument("-o", "--output", metavar="FILE", help="write the loss as JSON")
-    command.add_argument("--plot", metavar="FILE", help="draw it against 0-1 loss (.png .svg .pdf)")
+    command.add_argument("--plot", metavar="FILE", help="plot it against 0-1 loss (.png .svg .pdf)")
     add_data_options(command)
     add_loss_options(command)
     command.set_defaults(run=_run_loss)
@@ -75,10 +79,14 @@ def _run_data(options: argparse.Namespace) -> None:
         _list_named_sets(options)
         return
     if options.data is None:
-        raise UsageError("no DATA; expected a file, - or a named set (qcompile data --list)")
+        raise UsageError(
+            "DATA is missing; expected a file, - or a named set (qcompile data --list)"
+        )
     shares = options.split or [1.0]
     if options.output and len(options.output) != len(shares):
-        raise UsageError(f"{len(shares)} parts but {len(options.output)} files; give one -o a part")
+        raise UsageError(
+            f"{len(shares)} parts but {len(options.output)} files; give one -o for each part"
+        )
     atomic.check_outputs(options.output, inputs=(options.data,))
     with bar("reading") as progress:
         data = load_data(options.data, grouped(DataOptions, options), progress=progress)
@@ -90,7 +98,7 @@ def _run_data(options: argparse.Namespace) -> None:
 
 
 def _list_named_sets(options: argparse.Namespace) -> None:
-    """Name the sets: in JSON as values, since their names are no keys."""
+    """List the named sets; in JSON the names are values, as they are not valid keys."""
     about = {name: _first_line(make) for name, make in named_sets.NAMES.items()}
     if options.json:
         show({"sets": [{"name": name, "about": text} for name, text in about.items()]}, options)

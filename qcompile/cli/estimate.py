@@ -28,23 +28,23 @@ __all__ = ["add_commands"]
 
 
 def add_commands(commands: Any) -> None:
-    """Declare `estimate`."""
+    """Add `estimate`."""
     command = add_command(
         commands,
         "estimate",
-        summary="say what a problem costs: without data of any size at once, with data counted",
+        summary="estimate the size of a problem from numbers, or count it from data",
         example="""
             qcompile estimate --order 3 --features 100 --bits 4
             qcompile estimate --machine advantage --features 12 --bits 2
             qcompile estimate --table paper --format csv
         """,
     )
-    command.add_argument("data", metavar="DATA", nargs="?", help="count the terms of these data")
-    command.add_argument("--table", choices=("paper",), help="the paper's table, computed")
+    command.add_argument("data", metavar="DATA", nargs="?", help="count the terms for these data")
+    command.add_argument("--table", choices=("paper",), help="compute the table of the paper")
     command.add_argument(
         "--format", choices=FORMATS, default="text", help="text, markdown, csv or json"
     )
-    command.add_argument("--bits", type=int, default=4, metavar="D", help="bits of a weight (4)")
+    command.add_argument("--bits", type=int, default=4, metavar="D", help="bits per weight (4)")
     add_machine_options(command, default=None)
     add_data_options(command)
     add_loss_options(command)
@@ -68,7 +68,7 @@ def _run_estimate(options: argparse.Namespace) -> None:
         show_rows(rows, options)
     else:
         raise UsageError(
-            "give --features N (and --order, --bits), DATA, --table paper, or --machine NAME alone "
+            "give --features N (and --order, --bits), DATA, --table paper, or only --machine NAME "
             "for the largest problems that fit"
         )
 
@@ -76,14 +76,14 @@ def _run_estimate(options: argparse.Namespace) -> None:
 def _on_machine(
     options: argparse.Namespace, order: int, bits: int, ancillas: int
 ) -> dict[str, Any]:
-    """Return the physical side of an estimate where a machine is named."""
+    """Return the physical qubits of an estimate if a machine is named."""
     if not names_machine(options):
         return {}
     return physical_estimate(machine_of(options), order, bits, ancillas)
 
 
 def _counted(options: argparse.Namespace) -> dict[str, Any]:
-    """Compile the data and count, beside what a complete problem of that size would need."""
+    """Compile the data and return its counts, and those of a complete problem of that size."""
     with bar("reading") as progress:
         compiled = compile(
             options.data,
@@ -92,7 +92,7 @@ def _counted(options: argparse.Namespace) -> dict[str, Any]:
             loss=grouped(LossOptions, options),
             progress=progress,
         )
-        compiled.qubo  # noqa: B018 - made now, while the bar is there
+        compiled.qubo  # noqa: B018 - computed here, under the progress bar
     complete = estimate(compiled.loss.order, compiled.moments.features, options.bits)
     return {
         "data": source_name(compiled.moments),

@@ -29,7 +29,7 @@ __all__ = ["add_commands"]
 
 
 def add_commands(commands: Any) -> None:
-    """Declare `machines` and `embed`."""
+    """Add `machines` and `embed`."""
     _add_machines_command(commands)
     _add_embed_command(commands)
 
@@ -38,14 +38,16 @@ def _add_machines_command(commands: Any) -> None:
     command = add_command(
         commands,
         "machines",
-        summary="list the annealers that are known, or show one",
+        summary="list the known annealers, or show one",
         example="""
             qcompile machines advantage
             qcompile machines --format markdown
         """,
         takes_data=False,
     )
-    command.add_argument("machine", metavar="NAME", nargs="?", help="a name or a TOML file")
+    command.add_argument(
+        "machine", metavar="NAME", nargs="?", help="name of a machine, or a TOML file"
+    )
     command.add_argument(
         "--format", choices=FORMATS, default="text", help="text, markdown, csv or json"
     )
@@ -56,7 +58,7 @@ def _run_machines(options: argparse.Namespace) -> None:
     if options.machine is not None:
         with bar("make graphs"), passing("make graphs"):
             row = _describe(load_machine(options.machine))
-        if options.format == "text" and not options.json:  # not every machine has each range
+        if options.format == "text" and not options.json:  # some machines lack some ranges
             row = {name: value for name, value in row.items() if value is not None}
         show_rows([row], options)
         return
@@ -95,7 +97,7 @@ def _add_embed_command(commands: Any) -> None:
     command = add_command(
         commands,
         "embed",
-        summary="put a QUBO on the qubits of a machine",
+        summary="embed a QUBO on the qubits of a machine",
         example="""
             qcompile embed qubo.json --machine advantage -o embedding.json
             qcompile embed qubo.json --machine pegasus4 --chain-strength sweep --reads 20
@@ -104,46 +106,57 @@ def _add_embed_command(commands: Any) -> None:
         takes_data=False,
     )
     command.add_argument(
-        "qubo", metavar="QUBO", help="a qubo file, or any pubo file, which is quadratized first"
+        "qubo", metavar="QUBO", help="a qubo file, or a pubo file, which is quadratized first"
     )
     command.add_argument("-o", "--output", metavar="FILE", help="write the embedding as JSON")
     command.add_argument(
         "--target", metavar="FILE", help="write the problem on the qubits (dimod .json or .bqm)"
     )
-    command.add_argument("--plot", metavar="FILE", help="draw the chains (.png .svg .pdf)")
+    command.add_argument("--plot", metavar="FILE", help="plot the chains (.png .svg .pdf)")
     command.add_argument(
         "--reuse", metavar="FILE", help="check and use this embedding instead of searching"
     )
     command.add_argument(
         "--preflight",
         action="store_true",
-        help="only say whether it can fit, and what would; exit 1 if it cannot",
+        help="only check whether it can fit and what would; exit 1 if it cannot",
     )
     search = command.add_argument_group("search")
     search.add_argument(
-        "--method", choices=EMBED_METHODS, default="auto", help="how to search (auto)"
+        "--method", choices=EMBED_METHODS, default="auto", help="search method (auto)"
     )
     search.add_argument(
-        "--prefer", choices=PREFERENCES, default="qubits", help="few qubits or short chains"
+        "--prefer",
+        choices=PREFERENCES,
+        default="qubits",
+        help="few qubits or short chains (qubits)",
     )
-    search.add_argument("--tries", type=int, default=4, metavar="N", help="searches (4)")
+    search.add_argument("--tries", type=int, default=4, metavar="N", help="number of searches (4)")
     search.add_argument(
-        "--time-limit", type=float, default=60.0, metavar="S", help="seconds to search (60)"
+        "--time-limit", type=float, default=60.0, metavar="S", help="time limit in seconds (60)"
     )
     search.add_argument(
-        "--effort", type=float, default=1.0, metavar="X", help="how long to improve (1)"
+        "--effort",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="factor for the work of improving chains (1)",
     )
-    search.add_argument("--seed", type=int, default=0, help="for whatever is random (0)")
+    search.add_argument("--seed", type=int, default=0, help="random seed (0)")
     chains = command.add_argument_group("chains")
     chains.add_argument(
         "--chain-strength",
         default="torque",
         metavar="S",
-        help="torque (uniform torque compensation), scaled, a number, or sweep: try several on a "
-        "simulated annealer",
+        help="torque (uniform torque compensation), scaled, a number, or sweep to try several on a "
+        "simulated annealer (torque)",
     )
     chains.add_argument(
-        "--reads", type=int, default=50, metavar="N", help="samples a strength for sweep (50)"
+        "--reads",
+        type=int,
+        default=50,
+        metavar="N",
+        help="reads per chain strength of a sweep (50)",
     )
     add_machine_options(command, default=None)
     command.set_defaults(run=_run_embed)
@@ -154,7 +167,7 @@ def _run_embed(options: argparse.Namespace) -> int:
     atomic.check_outputs(written, inputs=(options.qubo, options.reuse, options.machine))
     if options.preflight and written:
         raise UsageError(
-            "--preflight only counts: there is nothing to write, leave out -o and such"
+            "--preflight: there is nothing to write; leave out -o, --target and --plot"
         )
     if options.plot:
         plot.check_ending(options.plot)
@@ -207,7 +220,7 @@ def _run_embed(options: argparse.Namespace) -> int:
 
 
 def _in_words(figures: dict[str, Any], table: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the figures of an embedding, and of a sweep of chain strengths, for people."""
+    """Return the figures of an embedding and of a sweep of chain strengths as text."""
     figures["chain_lengths"] = ", ".join(f"{n}: {c}" for n, c in figures["chain_lengths"].items())
     for row in table:
         name = f"sweep at strength {row['chain_strength']:.4g}"
@@ -219,7 +232,7 @@ def _in_words(figures: dict[str, Any], table: list[dict[str, Any]]) -> dict[str,
 
 
 def _counting(progress: Bar | None) -> Callable[[str, int, int], None] | None:
-    """Let the bar count tries and say the best so far."""
+    """Return a callback that shows tries and the best result so far on the bar."""
     if progress is None:
         return None
     return lambda news, done, total: progress(done, total, news)

@@ -19,18 +19,18 @@ __all__ = ["add_commands"]
 
 
 _FILE_HELP = """\
-FILE is a polynomial as .json or .npz: of qcompile, OpenJij's cimod (BinaryPolynomialModel), a
+FILE is a polynomial as .json or .npz: a pubo file, a BinaryPolynomialModel of OpenJij's cimod, a
 BinaryQuadraticModel of dimod or cimod, or plain terms such as [[[0,1,2],-1.5],[[1],2.0]] or
 {"0,1,2":-1.5,"1":2.0}. Variables may have any labels.
 """
 
 
 def add_commands(commands: Any) -> None:
-    """Declare `quadratize`."""
+    """Add `quadratize`."""
     command = add_command(
         commands,
         "quadratize",
-        summary="turn a polynomial of any degree into a QUBO",
+        summary="reduce a polynomial of any degree to a QUBO",
         example="""
             qcompile quadratize pubo.json -o qubo.json
             qcompile quadratize pubo.json --cover greedy --max-ancillas 3 -o small-qubo.json
@@ -46,10 +46,10 @@ def add_commands(commands: Any) -> None:
         help=f"write the QUBO; ends in {', '.join(ENDINGS)}",
     )
     command.add_argument(
-        "--spins", action="store_true", help="variables are -1/+1 (where the file does not say)"
+        "--spins", action="store_true", help="variables are -1 and +1, if the file does not say"
     )
     add_qubo_options(command)
-    command.add_argument("--seed", type=int, default=0, help="for whatever is random (0)")
+    command.add_argument("--seed", type=int, default=0, help="random seed (0)")
     command.set_defaults(run=_run_quadratize)
 
 

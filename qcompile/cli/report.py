@@ -18,7 +18,7 @@ __all__ = ["add_commands"]
 
 
 def add_commands(commands: Any) -> None:
-    """Declare `report`."""
+    """Add `report`."""
     command = add_command(
         commands,
         "report",
@@ -32,19 +32,21 @@ def add_commands(commands: Any) -> None:
         "run_",
         nargs="+",
         metavar="RUN",
-        help="a folder with files of qcompile (qubo, pubo, embedding, samples, model; known by "
-        "what they hold), such files, or a job of submit (its id or folder)",
+        help="a folder with files of qcompile (qubo, pubo, embedding, samples, model; recognised "
+        "by their content), single files, or a job of submit (its id or folder)",
     )
     command.add_argument(
-        "-o", "--output", metavar="FILE", required=True, help="write the page there (.html)"
+        "-o", "--output", metavar="FILE", required=True, help="write the page (.html)"
     )
     command.add_argument(
         "--data",
         metavar="DATA",
-        help="what it was compiled from: for the confusion matrix and where accuracy is lost",
+        help="the data it was compiled from: shows a confusion matrix and where accuracy is lost",
     )
-    command.add_argument("--test", metavar="DATA", help="other data: a confusion matrix of theirs")
-    command.add_argument("--jobs", metavar="FOLDER", help="where jobs are kept (QCOMPILE_JOBS)")
+    command.add_argument(
+        "--test", metavar="DATA", help="other data: shows a confusion matrix for them"
+    )
+    command.add_argument("--jobs", metavar="FOLDER", help="folder of the jobs (QCOMPILE_JOBS)")
     command.set_defaults(run=_run_report)
 
 
@@ -73,11 +75,11 @@ def _with_rows(run: Run, options: argparse.Namespace) -> Run:
     origin = run.origin
     if origin is None:
         raise UsageError(
-            f"{options.run_[0]}: nothing says how its data were prepared; --data and --test need "
-            "a model or a problem compiled from data"
+            f"{options.run_[0]}: no record of how data were prepared; --data and --test need a "
+            "model or a problem compiled from data"
         )
     if "-" in (options.data, options.test):
-        raise UsageError("-: the data of a report are read more than once; expected a file")
+        raise UsageError("-: data are read more than once; expected a file")
     if options.data is not None:
         rows = same_rows(options.data, origin)
         run = with_data(run, rows, lambda: prepared(options.data, origin))

@@ -36,7 +36,7 @@ __all__ = ["add_commands"]
 
 
 def add_commands(commands: Any) -> None:
-    """Declare `solve`, `decode` and `predict`."""
+    """Add `solve`, `decode` and `predict`."""
     _add_solve_command(commands)
     _add_decode_command(commands)
     _add_predict_command(commands)
@@ -46,7 +46,7 @@ def _add_solve_command(commands: Any) -> None:
     command = add_command(
         commands,
         "solve",
-        summary="look for the lowest states of a QUBO, a PUBO or an embedded problem",
+        summary="search for the lowest states of a QUBO, a PUBO or an embedded problem",
         example="""
             qcompile solve qubo.json --solver anneal -n 100 -o samples.json
             qcompile solve pubo.json --solver exact --keep 10
@@ -54,9 +54,13 @@ def _add_solve_command(commands: Any) -> None:
         """,
         takes_data=False,
     )
-    command.add_argument("problem", metavar="FILE", help="a qubo or any pubo file (.json, .npz)")
-    command.add_argument("-o", "--output", metavar="FILE", help="write a SampleSet (dimod's JSON)")
-    command.add_argument("--embedding", metavar="FILE", help="solve on these chains (neal, mock)")
+    command.add_argument("problem", metavar="FILE", help="a qubo or pubo file (.json, .npz)")
+    command.add_argument(
+        "-o", "--output", metavar="FILE", help="write the samples as dimod's SampleSet JSON"
+    )
+    command.add_argument(
+        "--embedding", metavar="FILE", help="solve the embedded problem (not with anneal or exact)"
+    )
     command.add_argument(
         "--chain-strength",
         default="torque",
@@ -64,7 +68,10 @@ def _add_solve_command(commands: Any) -> None:
         help="for --embedding: torque, scaled or a number (torque)",
     )
     command.add_argument(
-        "--repair", choices=REPAIRS, default="majority", help="of broken chains (majority)"
+        "--repair",
+        choices=REPAIRS,
+        default="majority",
+        help="how to repair broken chains (majority)",
     )
     add_solver_options(command, seed=True)
     add_machine_options(command, default=None)
@@ -82,11 +89,17 @@ def _add_decode_command(commands: Any) -> None:
         """,
         takes_data=False,
     )
-    command.add_argument("samples", metavar="SAMPLES", help="a SampleSet in dimod's JSON")
-    command.add_argument("--problem", metavar="FILE", required=True, help="what was solved")
+    command.add_argument(
+        "samples", metavar="SAMPLES", help="a file of solve: dimod's SampleSet JSON"
+    )
+    command.add_argument(
+        "--problem", metavar="FILE", required=True, help="the problem that was solved"
+    )
     command.add_argument("-o", "--output", metavar="FILE", help="write the classifier as JSON")
     command.add_argument(
-        "--validation", metavar="DATA", help="choose the sample with the least error on these"
+        "--validation",
+        metavar="DATA",
+        help="choose the sample with the smallest error on these data",
     )
     command.set_defaults(run=_run_decode)
 
@@ -95,7 +108,7 @@ def _add_predict_command(commands: Any) -> None:
     command = add_command(
         commands,
         "predict",
-        summary="apply a classifier to data: one label a line",
+        summary="apply a classifier to data and print one label per line",
         example="""
             qcompile predict model.json new.svm
             qcompile predict model.json new.svm --decision -o decisions.txt
@@ -103,9 +116,9 @@ def _add_predict_command(commands: Any) -> None:
     )
     command.add_argument("model", metavar="MODEL", help="a file of decode or train")
     command.add_argument("data", metavar="DATA")
-    command.add_argument("-o", "--output", metavar="FILE", help="write the labels there")
+    command.add_argument("-o", "--output", metavar="FILE", help="write the labels to a file")
     command.add_argument(
-        "--decision", action="store_true", help="give w·x, not labels: above 0 is positive"
+        "--decision", action="store_true", help="print w·x instead of labels: above 0 is positive"
     )
     command.set_defaults(run=_run_predict)
 
@@ -120,12 +133,12 @@ def _run_solve(options: argparse.Namespace) -> None:
     if options.embedding is not None:
         if not isinstance(problem, Qubo):
             raise UsageError(
-                "--embedding needs a QUBO, a polynomial has no chains: qcompile compile DATA "
+                "--embedding needs a QUBO, as a polynomial has no chains: qcompile compile DATA "
                 "--emit qubo.json"
             )
         if options.solver in ("anneal", "exact"):
             raise UsageError(
-                f"--embedding with --solver {options.solver}, which works without chains; leave "
+                f"--embedding with --solver {options.solver}, which does not use chains; leave "
                 "out --embedding, or add: --solver neal"
             )
         chains = embedding.load_embedding(options.embedding)
@@ -173,7 +186,7 @@ def _run_decode(options: argparse.Namespace) -> None:
     validation = None
     if options.validation is not None:
         if problem.preparation is None:
-            raise UsageError("this problem does not say how its data were prepared")
+            raise UsageError("the problem has no record of how its data were prepared")
         with bar("read"), passing("read validation data"):
             validation = prepared(options.validation, problem)
     with bar("decode"), passing("decode"):

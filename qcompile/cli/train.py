@@ -39,11 +39,11 @@ _log = logging.getLogger("qcompile")
 
 
 def add_commands(commands: Any) -> None:
-    """Declare `train`."""
+    """Add `train`."""
     command = add_command(
         commands,
         "train",
-        summary="go the whole way from data to a classifier",
+        summary="train a classifier: all stages at once",
         example="""
             qcompile train data.svm --order 3 --bits 4 --solver anneal -o model.json
             qcompile train data.svm --scale standard --features 5 --validation 0.2 --test 0.2
@@ -53,16 +53,26 @@ def add_commands(commands: Any) -> None:
     command.add_argument("data", metavar="DATA")
     command.add_argument("-o", "--output", metavar="FILE", help="write the classifier as JSON")
     add_report_option(command)
-    command.add_argument("--bits", type=int, default=4, metavar="D", help="bits of a weight (4)")
-    command.add_argument("--l0", type=float, default=0.0, help="charge for each weight not 0")
+    command.add_argument("--bits", type=int, default=4, metavar="D", help="bits per weight (4)")
+    command.add_argument(
+        "--l0", type=float, default=0.0, help="penalty for each nonzero weight (0)"
+    )
     parts = command.add_argument_group("parts")
-    parts.add_argument("--validation", type=float, default=0.0, metavar="SHARE", help="set aside")
-    parts.add_argument("--test", type=float, default=0.0, metavar="SHARE", help="set aside")
+    parts.add_argument(
+        "--validation",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="share of rows to choose by (0)",
+    )
+    parts.add_argument(
+        "--test", type=float, default=0.0, metavar="SHARE", help="share of rows to test on (0)"
+    )
     parts.add_argument(
         "--cv",
         type=int,
         metavar="K",
-        help="choose among --grid settings by the error on K folds, then train on all rows",
+        help="choose a setting of --grid by K-fold cross-validation, then train on all rows",
     )
     parts.add_argument(
         "--grid",
@@ -135,7 +145,7 @@ def _run_train(options: argparse.Namespace) -> None:
 
 
 def _in_words(found: Trained, table: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the stages, the risks and the errors of a training for people."""
+    """Return the stages, risks and errors of a training as text."""
     shown: dict[str, Any] = {}
     for row in table:
         setting = ", ".join(f"{k} {v}" for k, v in row.items() if "error" not in k)
@@ -150,14 +160,14 @@ def _in_words(found: Trained, table: list[dict[str, Any]]) -> dict[str, Any]:
         )
     for part, error in found.errors.items():
         shown[f"{part} error"] = f"{error:.4f}"
-    shown["baseline error"] = f"{found.baseline:.4f}, of always giving the commoner label"
+    shown["baseline error"] = f"{found.baseline:.4f}, of always predicting the more frequent label"
     return shown
 
 
 def _raw_parts(options: argparse.Namespace, progress: Any) -> tuple[Parts, dict[str, Any]]:
-    """Read the data and set parts aside before anything is learnt from them.
+    """Read the data and split off validation and test rows before any statistics are taken.
 
-    Gives the parts as they were read, and how to prepare them.
+    Return the parts as they were read, and how to prepare them.
     """
     wanted = grouped(DataOptions, options)
     plain = replace(wanted, scale="none", features=None, bias=False)
@@ -167,13 +177,15 @@ def _raw_parts(options: argparse.Namespace, progress: Any) -> tuple[Parts, dict[
 
 
 def _grid(entries: list[str]) -> dict[str, list[Any]]:
-    """Read NAME=A,B,... of each --grid."""
+    """Return the values of each --grid NAME=A,B,..."""
     grid: dict[str, list[Any]] = {}
     kinds: dict[str, Any] = {"order": int, "bits": int, "omega": float, "l2": float, "range": str}
     for entry in entries:
         name, found, values = entry.partition("=")
         if not found or name not in kinds:
-            raise UsageError(f"--grid {entry}: expected {', '.join(kinds)}, = and values")
+            raise UsageError(
+                f"--grid {entry}: expected NAME=A,B,... with a name of {', '.join(kinds)}"
+            )
         try:
             numbers = [kinds[name](value) for value in values.split(",")]
         except ValueError:
@@ -183,7 +195,7 @@ def _grid(entries: list[str]) -> dict[str, list[Any]]:
 
 
 def _chosen(row: dict[str, Any], bits: int, loss: Any) -> tuple[int, Any]:
-    """Take the best setting of a cross-validation."""
+    """Return bits and loss of a row of the cross-validation."""
     own = {("range_" if k == "range" else k): v for k, v in row.items() if "error" not in k}
     bits = own.pop("bits", bits)
     return bits, replace(loss, **own)

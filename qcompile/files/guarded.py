@@ -126,7 +126,7 @@ def check_header(content: Any, kind: str) -> None:
     """Raise FormatError unless the content is a file of this kind and a known version."""
     if not isinstance(content, dict) or content.get("type") != f"qcompile.{kind}":
         found = content.get("type") if isinstance(content, dict) else type(content).__name__
-        raise FormatError(f"holds {found!r}; expected a qcompile {kind} file")
+        raise FormatError(f"holds {found!r}; expected a qcompile {kind}")
     version = content.get("version")
     if version != FORMAT_VERSION:
         raise FormatError(
