@@ -153,8 +153,8 @@ def _of_polynomials(folder: Path) -> Iterator[Reader]:
             folder,
             f"qubo.{ending}",
             qubo_files.load_qubo,
-            lambda p: qubo_files.save_qubo(whole.qubo, p, pubo=whole.pubo),
-            lambda p: qubo_files.save_qubo(cut.qubo, p),
+            lambda p: qubo_files.save_qubo(whole.quadratize(), p, pubo=whole.pubo),
+            lambda p: qubo_files.save_qubo(cut.quadratize(), p),
         )
 
 
@@ -168,7 +168,7 @@ def _of_answers(folder: Path) -> Iterator[Reader]:
     from qcompile.stages.machine import Machine
     from qcompile.stages.samples import samples_of
 
-    qubo = _compiled()[0].qubo
+    qubo = _compiled()[0].quadratize()
     bits = np.array([[0, 1, 0, 1], [1, 1, 1, 0]], dtype=np.int8)
     samples = samples_of(qubo, bits, info={"solver": "hand"})
     machine = Machine("tiny", "chimera", (2, 2, 4), dead_qubits=frozenset({31}))

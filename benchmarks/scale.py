@@ -1,4 +1,4 @@
-"""What is in reach, from the measured growth: the tables of docs/scale.md.
+"""Limits of scale, from the measured growth: the tables of docs/scale.md.
 
 ``python -m benchmarks.scale`` reads results/growth.csv (written by `growth_bench`); annealers to
 come are taken to be larger Zephyr graphs, and the formula of `qcompile.physical` is stretched

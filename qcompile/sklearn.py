@@ -107,7 +107,7 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         )
         self.classifier_ = found.classifier
         self.loss_ = found.loss
-        self.energy_ = float(found.classifier.source["energy"])
+        self.energy_ = found.classifier.source.energy
         self.coef_, self.intercept_ = self._as_linear()
         return self
 

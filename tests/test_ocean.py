@@ -234,13 +234,13 @@ def test_an_initial_state_is_completed_by_ancillas() -> None:
 def test_an_embedding_is_found_once_for_the_same_variables(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found, inner = [], embed.find_embedding
+    found, inner = [], embed._search
 
     def counting(*given: Any, **options: Any) -> Any:
         found.append(1)
         return inner(*given, **options)
 
-    monkeypatch.setattr(embed, "find_embedding", counting)
+    monkeypatch.setattr(embed, "_search", counting)
     sampler = PuboSampler(machine())
     for seed, searches in ((0, 1), (1, 1)):
         poly = dimod.BinaryPolynomial({("a", "b", "c"): seed + 1.0, ("c", "d"): -1.0}, "BINARY")

@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_type_hints
 
 import numpy as np
 import pytest
 
-from qcompile import InputError, compile, moments_of
+from qcompile import InputError, compile, moments_of, quadratize
 from qcompile.cli.app import main
 from qcompile.data import svmlight
 from qcompile.data.options import DataOptions, load_data
 from qcompile.data.read import read
 from qcompile.data.split import add_noise, shuffle, split
 from qcompile.files.pubo import load_pubo
+from qcompile.objective.fit import LossOptions
+from qcompile.pipeline import CompileOptions
+from qcompile.reduction.quadratize import QuboOptions
 from tests.parts import svm
 from tests.strategies import dense
 
@@ -65,5 +69,34 @@ def test_files_are_prepared_like_named_sets(tmp_path: Path) -> None:
 
 
 def test_options_for_reading_are_refused_with_data_that_are_read() -> None:
-    with pytest.raises(InputError, match="read already"):
+    with pytest.raises(InputError, match="already read"):
         compile(read("mease-wyner"), scale="standard")
+
+
+def test_the_qubo_is_made_by_a_call_and_once() -> None:
+    compiled = compile("synthetic:features=4", bits=2, cover="greedy", strength=2.0, seed=3)
+    made = compiled.quadratize()
+    assert made is compiled.quadratize()
+    expected = quadratize(compiled.pubo, cover="greedy", strength=2.0, seed=3)
+    np.testing.assert_array_equal(made.quadratic, expected.quadratic)
+    assert made.method == "greedy"
+
+
+def test_the_attribute_qubo_still_works_and_names_the_call() -> None:
+    compiled = compile("synthetic:features=2", bits=1)
+    with pytest.warns(DeprecationWarning, match=r"call Compiled\.quadratize\(\)") as told:
+        old = compiled.qubo
+    assert old is compiled.quadratize()
+    assert [warning.filename for warning in told] == [__file__]
+
+
+def test_the_keywords_of_compile_are_the_fields_of_its_options() -> None:
+    fields: dict[str, object] = {}
+    for group in (DataOptions, LossOptions, QuboOptions):
+        fields |= get_type_hints(group)
+    assert get_type_hints(CompileOptions) == fields
+
+
+def test_a_keyword_that_is_not_an_option_is_refused() -> None:
+    with pytest.raises(InputError, match="unknown option 'colour'; expected one of bias, "):
+        compile("synthetic", colour="red")  # type: ignore[call-arg]

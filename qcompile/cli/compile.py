@@ -18,7 +18,7 @@ from qcompile.cli.options import (
     add_loss_options,
     add_qubo_options,
     add_report_option,
-    client_of,
+    dask_cluster,
     grouped,
     page_of,
 )
@@ -98,7 +98,7 @@ def _run_compile(options: argparse.Namespace) -> None:
     emits = [_emission(text) for text in options.emit]
     pages = page_of(options)
     atomic.check_outputs([*(path for _, path in emits), *pages], inputs=(options.data,))
-    with client_of(options) as client, bar("reading") as progress:
+    with dask_cluster(options), bar("reading"):
         compiled = compile(
             options.data,
             bits=options.bits,
@@ -108,11 +108,9 @@ def _run_compile(options: argparse.Namespace) -> None:
             data=grouped(DataOptions, options),
             loss=grouped(LossOptions, options),
             qubo=grouped(QuboOptions, options),
-            progress=progress,
-            client=client,
         )
         wanted = not emits or bool(pages) or any(kind == "qubo" for kind, _ in emits)
-        reduced = compiled.qubo if wanted else None
+        reduced = compiled.quadratize() if wanted else None
         with passing("write"), atomic.all_or_nothing():
             for kind, path in emits:
                 _write_artifact(compiled, kind, path, drop_offset=options.drop_offset)
@@ -140,7 +138,7 @@ def _write_artifact(compiled: Compiled, kind: str, path: str, *, drop_offset: bo
     elif kind == "pubo":
         save_pubo(compiled.pubo, path)
     else:
-        qubo.save_qubo(compiled.qubo, path, pubo=compiled.pubo, drop_offset=drop_offset)
+        qubo.save_qubo(compiled.quadratize(), path, pubo=compiled.pubo, drop_offset=drop_offset)
 
 
 def _emission(text: str) -> tuple[str, str]:

@@ -88,8 +88,8 @@ def _run_data(options: argparse.Namespace) -> None:
             f"{len(shares)} parts but {len(options.output)} files; give one -o for each part"
         )
     atomic.check_outputs(options.output, inputs=(options.data,))
-    with bar("reading") as progress:
-        data = load_data(options.data, grouped(DataOptions, options), progress=progress)
+    with bar("reading"):
+        data = load_data(options.data, grouped(DataOptions, options))
     parts = split(data, shares, seed=options.seed) if options.split else (data,)
     with bar("write"), passing("write"), atomic.all_or_nothing():
         for part, path in zip(parts, options.output, strict=False):
@@ -112,10 +112,8 @@ def _run_loss(options: argparse.Namespace) -> None:
         plot.check_ending(options.plot)
         plot.check_library()
     wanted = grouped(LossOptions, options)
-    with bar("reading") as progress:
-        moments = load_moments_of(
-            options.data, grouped(DataOptions, options), wanted, progress=progress
-        )
+    with bar("reading"):
+        moments = load_moments_of(options.data, grouped(DataOptions, options), wanted)
     with bar("fit loss"), passing("fit loss"):
         loss = fit_loss_with(moments, wanted)
     written = [path for path in (options.output, options.plot) if path]

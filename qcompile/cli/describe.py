@@ -31,7 +31,7 @@ _log = logging.getLogger("qcompile")
 
 def source_name(moments: Moments) -> str:
     """Return the name of the data."""
-    return str(moments.source.get("name", "data"))
+    return moments.source.name or "data"
 
 
 def _label_map(preparation: Preparation) -> str:
@@ -43,7 +43,7 @@ def _label_map(preparation: Preparation) -> str:
 def describe_data(data: Dataset) -> dict[str, Any]:
     """Return the summary of a data set."""
     return {
-        "data": data.source.get("name", "data"),
+        "data": data.source.name or "data",
         "rows": len(data),
         "features": data.features,
         "density": data.density,
@@ -91,5 +91,5 @@ def describe_pubo(pubo: Pubo) -> dict[str, Any]:
 
 def describe_qubo(qubo: Qubo) -> dict[str, Any]:
     """Return the summary of a QUBO."""
-    counted = account(qubo)
+    counted = account(qubo).to_dict()
     return {name: value for name, value in counted.items() if value is not None}

@@ -53,7 +53,7 @@ def add_commands(commands: Any) -> None:
 
 def _run_estimate(options: argparse.Namespace) -> None:
     if options.table:
-        show_rows(paper_table(), options)
+        show_rows([row.to_dict() for row in paper_table()], options)
     elif options.data is not None:
         show_rows([_counted(options)], options)
     elif options.features is not None:
@@ -64,8 +64,8 @@ def _run_estimate(options: argparse.Namespace) -> None:
         show_rows([found.to_dict() | physical], options)
     elif names_machine(options):
         with bar("estimate"), passing("estimate"):
-            rows = largest_problems(machine_of(options))
-        show_rows(rows, options)
+            largest = largest_problems(machine_of(options))
+        show_rows([problem.to_dict() for problem in largest], options)
     else:
         raise UsageError(
             "give --features N (and --order, --bits), DATA, --table paper, or only --machine NAME "
@@ -79,20 +79,19 @@ def _on_machine(
     """Return the physical qubits of an estimate if a machine is named."""
     if not names_machine(options):
         return {}
-    return physical_estimate(machine_of(options), order, bits, ancillas)
+    return physical_estimate(machine_of(options), order, bits, ancillas).to_dict()
 
 
 def _counted(options: argparse.Namespace) -> dict[str, Any]:
     """Compile the data and return its counts, and those of a complete problem of that size."""
-    with bar("reading") as progress:
+    with bar("reading"):
         compiled = compile(
             options.data,
             bits=options.bits,
             data=grouped(DataOptions, options),
             loss=grouped(LossOptions, options),
-            progress=progress,
         )
-        compiled.qubo  # noqa: B018 - computed here, under the progress bar
+        reduced = compiled.quadratize()
     complete = estimate(compiled.loss.order, compiled.moments.features, options.bits)
     return {
         "data": source_name(compiled.moments),
@@ -100,12 +99,10 @@ def _counted(options: argparse.Namespace) -> dict[str, Any]:
         "bits_per_weight": options.bits,
         "bits": compiled.pubo.variables,
         **{f"terms_of_degree_{j}": count for j, count in enumerate(compiled.pubo.terms, 1)},
-        "ancillas": len(compiled.qubo.ancillas),
+        "ancillas": len(reduced.ancillas),
         "ancillas_if_complete": complete.ancillas,
-        "qubits": compiled.qubo.variables,
-        "qubo_pairs": len(compiled.qubo.first),
-        "cover": compiled.qubo.method,
-        **_on_machine(
-            options, compiled.loss.order, compiled.pubo.variables, len(compiled.qubo.ancillas)
-        ),
+        "qubits": reduced.variables,
+        "qubo_pairs": len(reduced.first),
+        "cover": reduced.method,
+        **_on_machine(options, compiled.loss.order, compiled.pubo.variables, len(reduced.ancillas)),
     }

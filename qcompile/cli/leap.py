@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from qcompile.cli.options import add_report_option, chain_strength, page_of
@@ -17,10 +18,12 @@ from qcompile.files import embedding as embedding_files
 from qcompile.files.classifier import save_classifier
 from qcompile.files.interchange import load_problem
 from qcompile.files.samples import save_samples
+from qcompile.leap.client import SOLVER_TYPES
 from qcompile.leap.job import jobs_folder
 from qcompile.leap.job_store import list_jobs, load_job
+from qcompile.leap.records import CANCELLED, DONE, FAILED
 from qcompile.leap.retry import Patience
-from qcompile.leap.submission import cancel, fate, resume, submit
+from qcompile.leap.submission import cancel, resume, status_text, submit
 from qcompile.report import page
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
@@ -31,9 +34,6 @@ if TYPE_CHECKING:
     from qcompile.leap.submission import Submission
 
 __all__ = ["add_commands"]
-
-
-_SOLVER_TYPES = ("qpu", "hybrid", "nl")
 
 
 def add_commands(commands: Any) -> None:
@@ -57,48 +57,51 @@ def _add_submit_command(commands: Any) -> None:
         takes_data=False,
     )
     command.add_argument("problem", metavar="FILE", help="a qubo or pubo file (.json, .npz)")
-    _add_line_options(command)
-    ask = command.add_argument_group("what to ask for")
-    ask.add_argument("-s", "--solver", metavar="NAME", help="a solver (Ocean's choice)")
+    _add_connection_options(command)
+    ask = command.add_argument_group("solver and its parameters")
+    ask.add_argument(
+        "-s", "--solver", metavar="NAME", help="name of the solver (default: Ocean's choice)"
+    )
     ask.add_argument(
         "--solver-type",
-        choices=_SOLVER_TYPES,
+        choices=SOLVER_TYPES,
         default="qpu",
-        help="qpu; hybrid: the QUBO as it is; nl: the weights themselves, no ancillas (qpu)",
+        help="qpu; hybrid: the QUBO without chains; nl: the weights without ancillas (qpu)",
     )
     ask.add_argument(
-        "-n", "--num-reads", type=int, default=1000, metavar="N", help="samples of a QPU (1000)"
+        "-n", "--num-reads", type=int, default=1000, metavar="N", help="samples from a QPU (1000)"
     )
-    ask.add_argument("-l", "--label", default="qcompile", help="to find it in Leap (qcompile)")
+    ask.add_argument("-l", "--label", default="qcompile", help="name of the job in Leap (qcompile)")
     ask.add_argument(
-        "--time-limit", type=float, metavar="S", help="seconds of a hybrid solver (the least)"
+        "--time-limit",
+        type=float,
+        metavar="S",
+        help="seconds of a hybrid solver (default: its minimum)",
     )
-    ask.add_argument("--annealing-time", type=float, metavar="US", help="microseconds of a read")
+    ask.add_argument("--annealing-time", type=float, metavar="US", help="microseconds per read")
     ask.add_argument(
         "--param",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="any other parameter of the solver, the value as JSON; may be repeated",
+        help="another parameter of the solver, its value in JSON; may be repeated",
     )
     chains = command.add_argument_group("chains")
     chains.add_argument(
-        "--embedding", metavar="FILE", help="use these chains if the working graph still has them"
+        "--embedding", metavar="FILE", help="use these chains if the working graph has them"
     )
     chains.add_argument(
         "--chain-strength", default="torque", metavar="S", help="torque, scaled or a number"
     )
     chains.add_argument(
-        "--repair", choices=REPAIRS, default="majority", help="of broken chains (majority)"
+        "--repair", choices=REPAIRS, default="majority", help="repair of broken chains (majority)"
     )
-    chains.add_argument("--seed", type=int, default=0, help="for the search for chains (0)")
-    money = command.add_argument_group("before it costs anything")
-    money.add_argument(
-        "--dry-run", action="store_true", help="say what it would cost, send nothing"
-    )
-    money.add_argument("-y", "--yes", action="store_true", help="do not ask whether to go on")
-    money.add_argument(
-        "--again", action="store_true", help="even if the same job is not finished yet"
+    chains.add_argument("--seed", type=int, default=0, help="seed of the search for chains (0)")
+    cost = command.add_argument_group("cost")
+    cost.add_argument("--dry-run", action="store_true", help="show the cost and send nothing")
+    cost.add_argument("-y", "--yes", action="store_true", help="do not ask before sending")
+    cost.add_argument(
+        "--again", action="store_true", help="submit even if the same job is not finished"
     )
     _add_waiting_options(command)
     command.set_defaults(run=_run_submit)
@@ -108,15 +111,15 @@ def _add_resume_command(commands: Any) -> None:
     command = add_command(
         commands,
         "resume",
-        summary="go on with a job after a crash, Ctrl-C or a power cut; nothing is sent twice",
+        summary="continue a job after a crash, Ctrl-C or a power cut; nothing is sent twice",
         example="""
             qcompile resume 20260131-101500-1a2b3c4d -o model.json
             qcompile resume 20260131-101500-1a2b3c4d --no-wait
         """,
         takes_data=False,
     )
-    command.add_argument("job", metavar="JOB", help="its id, the beginning of it, or its folder")
-    _add_line_options(command)
+    command.add_argument("job", metavar="JOB", help="its id, the start of its id, or its folder")
+    _add_connection_options(command)
     _add_account_option(command)
     _add_waiting_options(command)
     command.set_defaults(run=_run_resume)
@@ -133,8 +136,8 @@ def _add_jobs_command(commands: Any) -> None:
         """,
         takes_data=False,
     )
-    command.add_argument("job", metavar="JOB", nargs="?", help="its id or the beginning of it")
-    command.add_argument("--jobs", metavar="FOLDER", help="where jobs are kept (QCOMPILE_JOBS)")
+    command.add_argument("job", metavar="JOB", nargs="?", help="its id or the start of its id")
+    command.add_argument("--jobs", metavar="FOLDER", help="folder of all jobs (QCOMPILE_JOBS)")
     command.add_argument(
         "--format", choices=FORMATS, default="text", help="text, markdown, csv or json"
     )
@@ -145,42 +148,42 @@ def _add_cancel_command(commands: Any) -> None:
     command = add_command(
         commands,
         "cancel",
-        summary="cancel what has not run yet of a job",
+        summary="cancel the parts of a job that have not run yet",
         example="""
             qcompile cancel 20260131-101500-1a2b3c4d
             qcompile cancel 20260131-101500-1a2b3c4d --grace 0 --json
         """,
         takes_data=False,
     )
-    command.add_argument("job", metavar="JOB", help="its id, the beginning of it, or its folder")
-    _add_line_options(command)
+    command.add_argument("job", metavar="JOB", help="its id, the start of its id, or its folder")
+    _add_connection_options(command)
     _add_account_option(command)
     _add_grace_option(command)
     command.set_defaults(run=_run_cancel)
 
 
-def _add_line_options(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("Leap, as Ocean's configuration says")
-    group.add_argument("-p", "--profile", metavar="NAME", help="of dwave.conf")
-    group.add_argument("--region", metavar="CODE", help="such as eu-central-1")
-    group.add_argument("--jobs", metavar="FOLDER", help="where jobs are kept (QCOMPILE_JOBS)")
+def _add_connection_options(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("connection (default: Ocean's configuration)")
+    group.add_argument("-p", "--profile", metavar="NAME", help="profile in dwave.conf")
+    group.add_argument("--region", metavar="CODE", help="region, for example eu-central-1")
+    group.add_argument("--jobs", metavar="FOLDER", help="folder of all jobs (QCOMPILE_JOBS)")
 
 
 def _add_account_option(group: Any) -> None:
     group.add_argument(
         "--same-account",
         action="store_true",
-        help="the token is new, but of the account that the job was submitted from",
+        help="the token is new, but belongs to the account that submitted the job",
     )
 
 
 def _add_waiting_options(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("the answer")
-    group.add_argument("-o", "--output", metavar="FILE", help="write the classifier there, too")
-    group.add_argument("--samples", metavar="FILE", help="write the samples there, too")
+    group.add_argument("-o", "--output", metavar="FILE", help="also write the classifier here")
+    group.add_argument("--samples", metavar="FILE", help="also write the samples here")
     add_report_option(group)
     group.add_argument(
-        "--no-wait", action="store_true", help="stop once it is on the server; resume fetches it"
+        "--no-wait", action="store_true", help="stop when it is on the server; resume fetches it"
     )
     group.add_argument(
         "--timeout", type=float, default=3600.0, metavar="S", help="seconds to wait (3600)"
@@ -194,7 +197,7 @@ def _add_grace_option(group: Any) -> None:
         type=float,
         default=60.0,
         metavar="S",
-        help="look for a job of unknown fate this long before it is sent again (60)",
+        help="if the outcome is unknown, look for the job so long before sending again (60)",
     )
 
 
@@ -209,15 +212,15 @@ def _run_submit(options: argparse.Namespace) -> None:
     atomic.check_outputs(outputs, inputs=(options.problem, options.embedding))
     strength = chain_strength(options.chain_strength)
     if strength == "sweep":
-        raise InputError("--chain-strength sweep costs a run for each; use qcompile embed for it")
+        raise InputError("--chain-strength sweep pays for many runs; use it with qcompile embed")
     problem = load_problem(options.problem)
     if options.output and (problem.encoding is None or problem.preparation is None):
-        raise InputError("-o: this problem was not compiled from data, there is no classifier")
+        raise InputError("-o: there is no classifier: the problem was not compiled from data")
     embedding = None
     if options.embedding is not None:
         embedding = embedding_files.load_embedding(options.embedding)
     asks = not (options.yes or options.dry_run)
-    with bar("Leap", counted=asks) as progress, passing("submit"):
+    with bar("Leap", counted=asks), passing("submit"):
         found = submit(
             problem,
             solver=options.solver,
@@ -235,60 +238,56 @@ def _run_submit(options: argparse.Namespace) -> None:
             jobs=options.jobs,
             again=options.again,
             dry_run=options.dry_run,
-            confirm=None if options.dry_run else _Cashier(options),
+            confirm=None if options.dry_run else _confirmation(options),
             wait=not options.no_wait,
             timeout=options.timeout,
             patience=_patience(options),
-            progress=progress,
         )
     if options.dry_run:
-        show(_in_words(found.cost) if not options.json else dict(found.cost), options)
+        show(found.cost.to_dict() if options.json else _in_words(found.cost), options)
     elif found.job is None:
-        raise InputError("nothing was sent: the cost was not agreed to")
+        raise InputError("nothing was sent: the cost was not confirmed")
     else:
         _show(found, options, outputs)
 
 
-class _Cashier:
-    """Announces the cost and asks whether to go on, unless that was said already."""
+def _confirmation(options: argparse.Namespace) -> Callable[[Cost], bool]:
+    """Return a function that shows the cost and asks whether to submit, except with --yes."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        self._options = options
-
-    def __call__(self, cost: Cost) -> bool:
-        if not self._options.quiet:
-            for name, value in _in_words(cost.to_dict()).items():
+    def confirm(cost: Cost) -> bool:
+        if not options.quiet:
+            for name, value in _in_words(cost).items():
                 print(f"{name:<16}  {value}", file=sys.stderr)
-        if self._options.yes:
+        if options.yes:
             return True
         if not sys.stdin.isatty():
-            raise InputError("nothing was sent: nobody is there to agree to the cost; add --yes")
+            raise InputError("nothing was sent: standard input is not a terminal; add --yes")
         print("Submit? [y/N] ", end="", file=sys.stderr, flush=True)
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
+    return confirm
 
-def _in_words(cost: Any) -> dict[str, Any]:
-    """Return a cost for people."""
-    shown = {"solver": f"{cost['solver']} ({cost['solver_type']})", "variables": cost["variables"]}
-    if cost["qubits"] is not None:
-        shown["qubits"] = f"{cost['qubits']}, longest chain {cost['longest_chain']}"
-        shown["reads"] = f"{cost['reads']} in {cost['problems']} problem(s)"
-    seconds, limit = cost["seconds_billed"], cost["seconds_allowed_per_problem"]
-    name = "QPU access time" if cost["solver_type"] == "qpu" else "time limit"
-    shown[name] = "not known" if seconds is None else f"{seconds:.4g} s estimated"
-    if cost["solver_type"] != "qpu":
-        shown[name] = f"{seconds:.4g} s, billed"
-    if limit is not None:
-        shown[name] += f"; up to {limit:g} s a problem is allowed"
-    if cost["load"] is not None:
-        shown["load"] = f"{cost['load']:.0%} of the solver"
-    for number, note in enumerate(cost["notes"], 1):
-        shown[f"note {number}"] = note
-    return shown
+
+def _in_words(cost: Cost) -> dict[str, Any]:
+    """Return a cost as it is shown to people."""
+    shown = {"solver": f"{cost.solver} ({cost.solver_type})", "variables": cost.variables}
+    if cost.qubits is not None:
+        shown["qubits"] = f"{cost.qubits}, longest chain {cost.longest_chain}"
+        shown["reads"] = f"{sum(cost.reads)} in {cost.problems} problem(s)"
+    if cost.solver_type == "qpu":
+        name = "QPU access time"
+        time = "not known" if cost.seconds is None else f"{cost.seconds:.4g} s estimated"
+    else:
+        name, time = "time limit", f"{cost.seconds:.4g} s, billed"
+    allowed = "" if cost.limit is None else f"; up to {cost.limit:g} s a problem is allowed"
+    shown[name] = time + allowed
+    if cost.load is not None:
+        shown["load"] = f"{cost.load:.0%} of the solver"
+    return shown | {f"note {number}": note for number, note in enumerate(cost.notes, 1)}
 
 
 def _parameters(options: argparse.Namespace) -> dict[str, Any]:
-    """Read NAME=VALUE of each --param."""
+    """Return the solver's parameters: --annealing-time, and NAME=VALUE of each --param."""
     given: dict[str, Any] = {}
     if options.annealing_time is not None:
         given["annealing_time"] = options.annealing_time
@@ -306,7 +305,7 @@ def _parameters(options: argparse.Namespace) -> dict[str, Any]:
 def _run_resume(options: argparse.Namespace) -> None:
     outputs = _outputs(options)
     atomic.check_outputs(outputs)
-    with bar("Leap") as progress, passing("resume"):
+    with bar("Leap"), passing("resume"):
         found = resume(
             options.job,
             profile=options.profile,
@@ -316,7 +315,6 @@ def _run_resume(options: argparse.Namespace) -> None:
             timeout=options.timeout,
             same_account=options.same_account,
             patience=_patience(options),
-            progress=progress,
         )
     _show(found, options, outputs)
 
@@ -325,7 +323,7 @@ def _outputs(options: argparse.Namespace) -> list[str]:
     asked = [options.output, options.samples, *page_of(options)]
     outputs = [path for path in asked if path]
     if options.no_wait and outputs:
-        raise InputError("--no-wait: there is no answer to write yet; give -o to qcompile resume")
+        raise InputError("--no-wait: there is no answer to write yet; use -o of qcompile resume")
     return outputs
 
 
@@ -339,7 +337,7 @@ def _show(found: Submission, options: argparse.Namespace, outputs: list[str]) ->
         show({"job": job.id, "problem ids": ids, "next": f"qcompile resume {job.name}"}, options)
         return
     if options.output and found.classifier is None:
-        raise InputError("-o: this problem was not compiled from data, there is no classifier")
+        raise InputError("-o: there is no classifier: the problem was not compiled from data")
     with atomic.all_or_nothing():
         if options.output and found.classifier is not None:
             save_classifier(found.classifier, options.output)
@@ -351,7 +349,7 @@ def _show(found: Submission, options: argparse.Namespace, outputs: list[str]) ->
     billed = timing.get("charge_time", timing.get("qpu_access_time"))
     summary: dict[str, Any] = {
         "job": job.id,
-        "solver": job.solver["name"],
+        "solver": job.solver.name,
         "problem ids": samples.info["problem_ids"],
         "samples": int(samples.occurrences.sum()),
         "distinct": len(samples),
@@ -385,8 +383,8 @@ def _row(job: Job) -> dict[str, Any]:
     return {
         "job": job.id,
         "stage": job.stage,
-        "solver": job.solver.get("name"),
-        "reads": job.cost.get("reads"),
+        "solver": job.solver.name,
+        "reads": sum(job.cost.reads) or None,
         "problems": len(job.parts),
         "label": job.label,
         "data": job.source,
@@ -401,10 +399,10 @@ def _described(job: Job) -> dict[str, Any]:
         "solver_type": job.solver_type,
         "parts": [{"stage": s.stage, "id": s.id, "message": s.message} for s in states],
         "labels": [part.label for part in job.parts],
-        "seconds_estimated": job.cost.get("seconds_billed"),
+        "seconds_estimated": job.cost.seconds,
         "endpoint": job.endpoint,
         "folder": str(job.folder),
-        "next": "nothing" if job.stage == "done" else fate(job),
+        "next": "nothing" if job.stage == DONE else status_text(job),
     }
 
 
@@ -418,10 +416,10 @@ def _run_cancel(options: argparse.Namespace) -> None:
             same_account=options.same_account,
             patience=_patience(options),
         )
-    over = all(stage in ("cancelled", "failed") for stage in stages)
+    over = all(stage in (CANCELLED, FAILED) for stage in stages)
     summary = {
         "job": job.id,
         "parts": list(stages),
-        "next": "nothing: it will not run" if over else fate(job),
+        "next": "nothing: it will not run" if over else status_text(job),
     }
     show(summary, options)

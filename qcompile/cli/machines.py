@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import Any
 
 from qcompile.cli.options import add_machine_options, chain_strength, machine_of
@@ -11,7 +10,7 @@ from qcompile.cli.output import FORMATS, show, show_rows
 from qcompile.cli.parsing import NOT_PROVED, UsageError, add_command
 from qcompile.cli.wording import in_options
 from qcompile.embedding.capacity import largest_bits
-from qcompile.embedding.chain_strength import sweep
+from qcompile.embedding.chain_strength import StrengthTrial, sweep
 from qcompile.embedding.embed import EMBED_METHODS, PREFERENCES, embed
 from qcompile.embedding.preflight import most_bits, preflight
 from qcompile.embedding.quality import quality
@@ -20,7 +19,7 @@ from qcompile.files.interchange import load_problem
 from qcompile.files.machines import catalogue, load_machine
 from qcompile.reduction.quadratize import quadratize
 from qcompile.report import plot
-from qcompile.runtime.progress import Bar, bar
+from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
@@ -186,7 +185,7 @@ def _run_embed(options: argparse.Namespace) -> int:
         figures = report.to_dict() | {"advice": in_options(report.message, options)}
         show({"machine": machine.name, **figures}, options)
         return NOT_PROVED if report.impossible else 0
-    with bar("embed") as progress, passing("embed"):
+    with bar("embed"), passing("embed"):
         embedded = embed(
             qubo,
             machine,
@@ -198,12 +197,11 @@ def _run_embed(options: argparse.Namespace) -> int:
             effort=options.effort,
             chain_strength="torque" if strength == "sweep" else strength,
             embedding=reused,
-            progress=_counting(progress),
         )
-    table: list[dict[str, Any]] = []
+    trials: list[StrengthTrial] = []
     if strength == "sweep":
         with bar("sweep"), passing("sweep chain strengths"):
-            embedded, table = sweep(embedded, reads=options.reads, seed=options.seed)
+            embedded, trials = sweep(embedded, reads=options.reads, seed=options.seed)
     with bar("write"), passing("write"), atomic.all_or_nothing():
         if options.output:
             embedding.save_embedding(embedded.embedding, options.output)
@@ -211,28 +209,24 @@ def _run_embed(options: argparse.Namespace) -> int:
             embedding.save_target(embedded, options.target)
         if options.plot:
             plot.plot_embedding(embedded.embedding, options.plot)
-    figures = {**quality(embedded), "qubits_at_least": report.least}
-    if options.json:
-        show(figures | ({"sweep": table} if table else {}), options, written=written)
-    else:
-        show(_in_words(figures, table), options, written=written)
+    found = quality(embedded)
+    figures = {**found.to_dict(), "qubits_at_least": report.least}
+    if not options.json:
+        figures["chain_lengths"] = ", ".join(f"{n}: {c}" for n, c in found.chains_by_length)
+        figures |= {_strength_name(trial): _in_words(trial) for trial in trials}
+        figures = {name: value for name, value in figures.items() if value is not None}
+    elif trials:
+        figures["sweep"] = [trial.to_dict() for trial in trials]
+    show(figures, options, written=written)
     return 0
 
 
-def _in_words(figures: dict[str, Any], table: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the figures of an embedding and of a sweep of chain strengths as text."""
-    figures["chain_lengths"] = ", ".join(f"{n}: {c}" for n, c in figures["chain_lengths"].items())
-    for row in table:
-        name = f"sweep at strength {row['chain_strength']:.4g}"
-        figures[name] = (
-            f"mean energy {row['mean_energy']:.6g}, lowest {row['lowest_energy']:.6g}, "
-            f"chains broken {row['chain_break_fraction']:.1%}"
-        )
-    return {name: value for name, value in figures.items() if value is not None}
+def _strength_name(trial: StrengthTrial) -> str:
+    return f"sweep at strength {trial.chain_strength:.4g}"
 
 
-def _counting(progress: Bar | None) -> Callable[[str, int, int], None] | None:
-    """Return a callback that shows tries and the best result so far on the bar."""
-    if progress is None:
-        return None
-    return lambda news, done, total: progress(done, total, news)
+def _in_words(trial: StrengthTrial) -> str:
+    return (
+        f"mean energy {trial.mean_energy:.6g}, lowest {trial.lowest_energy:.6g}, "
+        f"chains broken {trial.chain_break_fraction:.1%}"
+    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
 
@@ -12,7 +13,7 @@ from qcompile.cli.parsing import UsageError
 from qcompile.files.machines import load_machine
 from qcompile.reduction.cover import METHODS
 from qcompile.report.page import check_ending
-from qcompile.runtime.cluster import cluster
+from qcompile.runtime import cluster
 from qcompile.solvers.solve import SOLVERS
 from qcompile.stages.machine import Machine
 from qcompile.stages.preparation import SCALINGS
@@ -26,7 +27,7 @@ __all__ = [
     "add_report_option",
     "add_solver_options",
     "chain_strength",
-    "client_of",
+    "dask_cluster",
     "grouped",
     "machine_of",
     "names_machine",
@@ -136,11 +137,14 @@ def _dask_address(text: str) -> str:
     return address
 
 
-def client_of(options: argparse.Namespace) -> AbstractContextManager[Any]:
-    """Return a context with the client that --dask asks for, or None."""
+@contextmanager
+def dask_cluster(options: argparse.Namespace) -> Iterator[None]:
+    """Run the work inside on the cluster that --dask asks for, if it does."""
     if options.dask is None:
-        return nullcontext()
-    return cluster(options.dask)
+        yield
+        return
+    with cluster.connected(options.dask) as client, cluster.using(client):
+        yield
 
 
 def grouped(kind: type, options: argparse.Namespace) -> Any:

@@ -6,13 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from qcompile.cli.describe import describe_qubo
 from qcompile.cli.options import add_qubo_options
 from qcompile.cli.output import show
 from qcompile.cli.parsing import UsageError, add_command
 from qcompile.files import atomic
 from qcompile.files.interchange import check_problem_ending, read_pubo
 from qcompile.files.qubo import ENDINGS, save_qubo
-from qcompile.reduction.accounting import account, dimod_ancillas
+from qcompile.reduction.accounting import dimod_ancillas
 from qcompile.reduction.quadratize import quadratize
 
 __all__ = ["add_commands"]
@@ -71,11 +72,10 @@ def _run_quadratize(options: argparse.Namespace) -> None:
     )
     for path in written:
         save_qubo(qubo, path, pubo=pubo, drop_offset=options.drop_offset)
-    counted = {name: value for name, value in account(qubo).items() if value is not None}
     summary = {
         "degree": pubo.degree,
         **{f"terms of degree {j}": count for j, count in enumerate(pubo.terms, 1)},
-        **counted,
+        **describe_qubo(qubo),
     }
     if options.compare_dimod:
         summary["dimod ancillas"] = dimod_ancillas(pubo)

@@ -11,7 +11,7 @@ from qcompile.cli.options import (
     add_machine_options,
     add_solver_options,
     chain_strength,
-    client_of,
+    dask_cluster,
     machine_of,
     names_machine,
 )
@@ -147,7 +147,7 @@ def _run_solve(options: argparse.Namespace) -> None:
         problem = to_embedded(problem, chains, strength)
     machine = machine_of(options) if names_machine(options) else None
     name = f"solve ({options.solver})"
-    with client_of(options) as client, bar(name) as progress, passing(name):
+    with dask_cluster(options), bar(name), passing(name):
         found = solve(
             problem,
             solver=options.solver,
@@ -157,8 +157,6 @@ def _run_solve(options: argparse.Namespace) -> None:
             sweeps=options.sweeps,
             machine=machine,
             repair=options.repair,
-            progress=progress,
-            client=client,
         )
     if options.output:
         save_samples(found, options.output, problem=loaded)
@@ -193,25 +191,28 @@ def _run_decode(options: argparse.Namespace) -> None:
         found = decode(problem, samples, validation=validation)
     if options.output:
         save_classifier(found, options.output)
-    rank = found.source["rank"] + 1  # people count from one
+    source = found.source
+    assert source.rank is not None  # `decode` knows it
+    rank = source.rank + 1  # people count from one
     summary = {
         "samples": len(samples),
-        "energy": found.source["energy"],
+        "energy": source.energy,
         "rank": Worded(rank, f"{rank} of {len(samples)}, 1 is the lowest energy"),
         "weights": found.weights.tolist(),
     }
     if validation is not None:
-        summary["validation error"] = found.source["validation_error"]
+        summary["validation error"] = source.validation_error
     show(summary, options, written=[options.output] if options.output else [])
 
 
 def _run_predict(options: argparse.Namespace) -> None:
     atomic.check_outputs(filter(None, [options.output]), inputs=(options.model, options.data))
     model = load_classifier(options.model)
-    base = model.source.get("index_base")
     with bar("read"):
         with passing("read"):
-            rows, labels = raw_rows(options.data, model.preparation.raw_features, base)
+            rows, labels = raw_rows(
+                options.data, model.preparation.raw_features, model.source.index_base
+            )
         with passing("predict"):
             decisions = model.decision_function(rows)
     signs = np.where(decisions > 0, 1.0, -1.0)

@@ -12,7 +12,7 @@ from qcompile.cli.options import (
     add_loss_options,
     add_report_option,
     add_solver_options,
-    client_of,
+    dask_cluster,
     grouped,
     page_of,
 )
@@ -20,6 +20,7 @@ from qcompile.cli.output import show
 from qcompile.cli.parsing import UsageError, add_command
 from qcompile.cli.wording import with_notes_in_options
 from qcompile.data.options import DataOptions, load_data
+from qcompile.data.prepare import PrepareOptions
 from qcompile.data.split import Parts, prepare_alike, set_aside
 from qcompile.files import atomic
 from qcompile.files.classifier import save_classifier
@@ -29,7 +30,7 @@ from qcompile.report.gather import trained_run
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
-from qcompile.training.cross_validation import cross_validate
+from qcompile.training.cross_validation import Trial, cross_validate
 from qcompile.training.train import Trained, train
 
 __all__ = ["add_commands"]
@@ -96,21 +97,20 @@ def _run_train(options: argparse.Namespace) -> None:
         options.solver, options.num_reads, options.keep, options.sweeps, options.seed
     )
     loss, bits = grouped(LossOptions, options), options.bits
-    with bar("reading") as progress:
-        raw, how = _raw_parts(options, progress)
+    with bar("reading"):
+        raw, how = _raw_parts(options)
     data, validation, test = prepare_alike(raw, how)
-    table: list[dict[str, Any]] = []
-    with client_of(options) as client:
+    trials: list[Trial] = []
+    with dask_cluster(options):
         if options.cv is not None:
             grid = _grid(options.grid) or {"bits": [bits]}
-            with bar("cross-validate") as progress, passing("cross-validate"):
-                table = cross_validate(
+            with bar("cross-validate"), passing("cross-validate"):
+                trials = cross_validate(
                     raw[0], grid, count=options.cv, bits=bits, l0=options.l0, loss=loss,
-                    options=solver, seed=options.seed, progress=progress, client=client,
-                    preparation=how,
+                    options=solver, seed=options.seed, preparation=how,
                 )  # fmt: skip
-            bits, loss = _chosen(table[0], bits, loss)
-        with bar(options.solver) as progress:
+            bits, loss = trials[0].bits, trials[0].loss
+        with bar(options.solver):
             found = train(
                 data,
                 bits=bits,
@@ -120,8 +120,6 @@ def _run_train(options: argparse.Namespace) -> None:
                 validation=validation or 0.0,
                 test=test or 0.0,
                 seed=options.seed,
-                progress=progress,
-                client=client,
             )
     if options.output:
         save_classifier(found.classifier, options.output)
@@ -133,47 +131,42 @@ def _run_train(options: argparse.Namespace) -> None:
         _log.warning("warning: %s", note)
     if options.json:
         summary = {
-            "stages": list(found.stages),
-            "where accuracy is lost": list(found.risks),
+            "stages": [stage.to_dict() for stage in found.stages],
+            "where accuracy is lost": [risk.to_dict() for risk in found.risks],
             "errors": dict(found.errors),
             "baseline error": found.baseline,
-            "cross-validation": table,
+            "cross-validation": [trial.to_dict() for trial in trials],
         }
         show(summary, options, written=written)
     else:
-        show(_in_words(found, table), options, written=written)
+        show(_in_words(found, trials), options, written=written)
 
 
-def _in_words(found: Trained, table: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the stages, risks and errors of a training as text."""
-    shown: dict[str, Any] = {}
-    for row in table:
-        setting = ", ".join(f"{k} {v}" for k, v in row.items() if "error" not in k)
-        shown[f"cv: {setting}"] = (
-            f"validation error {row['validation error']:.4f} ± {row['standard error']:.4f}"
-        )
+def _in_words(found: Trained, trials: list[Trial]) -> dict[str, str]:
+    """Return the trials, the stages, the risks and the errors of a training as text."""
+    shown: dict[str, str] = {}
+    for trial in trials:
+        setting = ", ".join(f"{name} {value}" for name, value in trial.setting.items())
+        shown[f"cv: {setting}"] = f"validation error {trial.error:.4f} ± {trial.spread:.4f}"
     for stage in found.stages:
-        shown[f"stage {stage['stage']}"] = f"{stage['seconds']:.3f} s, {stage['size']}"
+        shown[f"stage {stage.name}"] = f"{stage.seconds:.3f} s, {stage.size}"
     for risk in found.risks:
-        shown[str(risk["classifier"])] = (
-            f"objective {risk['objective']:.6f}, 0-1 risk {risk['0-1 risk']:.4f}"
-        )
+        shown[risk.classifier] = f"objective {risk.objective:.6f}, 0-1 risk {risk.error:.4f}"
     for part, error in found.errors.items():
         shown[f"{part} error"] = f"{error:.4f}"
     shown["baseline error"] = f"{found.baseline:.4f}, of always predicting the more frequent label"
     return shown
 
 
-def _raw_parts(options: argparse.Namespace, progress: Any) -> tuple[Parts, dict[str, Any]]:
-    """Read the data and split off validation and test rows before any statistics are taken.
+def _raw_parts(options: argparse.Namespace) -> tuple[Parts, PrepareOptions]:
+    """Read the data and set parts aside; return the raw parts, and how to prepare them.
 
-    Return the parts as they were read, and how to prepare them.
+    Parts are set aside first so that features are chosen and scaled by the training rows alone.
     """
     wanted = grouped(DataOptions, options)
     plain = replace(wanted, scale="none", features=None, bias=False)
-    how = {"scale": wanted.scale, "features": wanted.features, "bias": wanted.bias}
-    raw = load_data(options.data, plain, progress=progress)
-    return set_aside(raw, options.validation, options.test, seed=options.seed), how
+    raw = load_data(options.data, plain)
+    return set_aside(raw, options.validation, options.test, seed=options.seed), wanted.preparation
 
 
 def _grid(entries: list[str]) -> dict[str, list[Any]]:
@@ -192,10 +185,3 @@ def _grid(entries: list[str]) -> dict[str, list[Any]]:
             raise UsageError(f"--grid {entry}: expected numbers separated by commas") from None
         grid["range_" if name == "range" else name] = numbers
     return grid
-
-
-def _chosen(row: dict[str, Any], bits: int, loss: Any) -> tuple[int, Any]:
-    """Return bits and loss of a row of the cross-validation."""
-    own = {("range_" if k == "range" else k): v for k, v in row.items() if "error" not in k}
-    bits = own.pop("bits", bits)
-    return bits, replace(loss, **own)

@@ -79,7 +79,8 @@ def _run_verify(options: argparse.Namespace) -> int:
     if found.holds and not holds:
         shown["verdict"] = "the QUBO is proved, but this embedding is not valid for it: embed again"
     elif data is not None and _only_rows_differ(found.checks, data, qubo):
-        rows = f"{qubo.source.get('name', 'data')}, {qubo.source.get('rows', '?')} rows"
+        count = qubo.source.rows
+        rows = f"{qubo.source.name or 'data'}, {'?' if count is None else count} rows"
         shown["verdict"] = f"NOT proved: these are not the rows it was compiled from ({rows})"
     elif not holds:
         shown["verdict"] = "NOT proved: do not use this file"
@@ -98,8 +99,11 @@ def _only_rows_differ(checks: Sequence[Check], data: Dataset, qubo: Qubo) -> boo
     if [check.name for check in checks if not check.holds] != ["data"]:
         return False
     known, given = qubo.source, data.source
-    told = "sha256" if "sha256" in known and "sha256" in given else "name"
-    return known.get(told) != given.get(told) or known.get("rows", len(data)) != len(data)
+    if known.sha256 is not None and given.sha256 is not None:
+        other = known.sha256 != given.sha256
+    else:
+        other = known.name != given.name
+    return other or known.rows not in (None, len(data))
 
 
 def _check_embedding(options: argparse.Namespace, qubo: Qubo) -> Check:

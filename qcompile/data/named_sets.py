@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.errors import InputError
 from qcompile.runtime import memory
+from qcompile.stages.source import Source
 
 __all__ = ["NAMES", "is_named", "make"]
 
@@ -68,8 +68,8 @@ def is_named(source: str | Path) -> bool:
     return isinstance(source, str) and source.split(":")[0] in NAMES
 
 
-def make(source: str, *, seed: int = 0) -> tuple[Floats, Floats, dict[str, Any]]:
-    """Draw a named set; gives rows, labels and a record of what was drawn.
+def make(source: str, *, seed: int = 0) -> tuple[Floats, Floats, Source]:
+    """Draw a named set; return rows, labels and the record of what was drawn.
 
     >>> make("synthetic:examples=5,features=2")[0].shape
     (5, 2)
@@ -85,7 +85,7 @@ def make(source: str, *, seed: int = 0) -> tuple[Floats, Floats, dict[str, Any]]
         x, y = NAMES[name](np.random.default_rng(seed), **options)
     except TypeError:
         raise InputError(f"{source}: {name} has no such parameter") from None
-    return x, y, {"name": source, "rows": len(y), "seed": seed}
+    return x, y, Source(name=source, rows=len(y), seed=seed)
 
 
 def _options(source: str, parameters: str) -> dict[str, int]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from qcompile.data.prepare import prepare
+from qcompile.data.prepare import PrepareOptions
 from qcompile.data.read import read
 from qcompile.data.split import add_noise, shuffle
 from qcompile.errors import InputError
@@ -38,6 +37,11 @@ class DataOptions:
             raise InputError(f"seed {self.seed}; expected 0 to {2**32 - 1}")
 
     @property
+    def preparation(self) -> PrepareOptions:
+        """How to prepare the rows once they are read."""
+        return PrepareOptions(self.scale, self.features, self.bias)
+
+    @property
     def need_all_rows_at_once(self) -> bool:
         """Whether the rows must be held at once even if they come in parts."""
         return self.shuffle or self.noise > 0 or self.rows is not None
@@ -45,33 +49,23 @@ class DataOptions:
     @property
     def need_all_rows(self) -> bool:
         """Whether the rows must be held at once; otherwise the file is read in pieces."""
-        statistics = self.features is not None or self.scale in ("standard", "max-abs")
         return (
-            statistics
+            self.preparation.learns_from_rows
             or self.shuffle
             or self.noise > 0
             or (self.bias and self.num_features is None)
         )
 
 
-def load_data(
-    source: str | Path,
-    options: DataOptions,
-    *,
-    progress: Callable[[int, int | None], None] | None = None,
-) -> Dataset:
+def load_data(source: str | Path, options: DataOptions) -> Dataset:
     """Read, shuffle, limit, add label noise, choose features, scale: in this order."""
     with passing("read"):
-        data = _read(source, options, progress)
+        data = _read(source, options)
     with passing("prepare"):
-        return prepare(data, scale=options.scale, features=options.features, bias=options.bias)
+        return options.preparation.apply(data)
 
 
-def _read(
-    source: str | Path,
-    options: DataOptions,
-    progress: Callable[[int, int | None], None] | None,
-) -> Dataset:
+def _read(source: str | Path, options: DataOptions) -> Dataset:
     data = read(
         source,
         positive=options.positive,
@@ -79,7 +73,6 @@ def _read(
         index_base=options.index_base,
         num_features=options.num_features,
         seed=options.seed,
-        progress=progress,
     )
     if options.shuffle:
         data = shuffle(data, seed=options.seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,45 @@ from qcompile.errors import InputError
 from qcompile.stages.arrays import Matrix, frozen
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.preparation import SCALINGS, Preparation
+from qcompile.stages.source import Source
 
-__all__ = ["from_arrays", "prepare"]
+__all__ = ["PrepareOptions", "from_arrays", "prepare"]
+
+
+@dataclass(frozen=True)
+class PrepareOptions:
+    """How to prepare raw rows: the options of `prepare`."""
+
+    scale: str = "none"
+    features: int | None = None
+    bias: bool = False
+    like: Dataset | None = None
+
+    @classmethod
+    def of(cls, wanted: PrepareOptions | Mapping[str, Any]) -> PrepareOptions:
+        """Return the options as they are, or made of a mapping.
+
+        >>> PrepareOptions.of({"scale": "standard"}).scale
+        'standard'
+        """
+        if isinstance(wanted, PrepareOptions):
+            return wanted
+        given, known = dict(wanted), [field.name for field in fields(cls)]
+        unknown = sorted(set(given) - set(known))
+        if unknown:
+            raise InputError(f"preparation with {unknown[0]!r}; expected {', '.join(known)}")
+        return cls(**given)
+
+    @property
+    def learns_from_rows(self) -> bool:
+        """Whether other rows would have been prepared differently."""
+        return self.features is not None or self.scale in ("standard", "max-abs")
+
+    def apply(self, data: Dataset) -> Dataset:
+        """Return the rows prepared."""
+        return prepare(
+            data, scale=self.scale, features=self.features, bias=self.bias, like=self.like
+        )
 
 
 def from_arrays(
@@ -35,7 +72,9 @@ def from_arrays(
     import scipy.sparse as sp
 
     values = np.asarray(labels, dtype=np.float64)
-    name = str((source or {}).get("name", name)) if name == "data" else name
+    known = Source.of(source or {})
+    if name == "data":
+        name = known.name or name
     rows: Any = canonical(x) if sp.issparse(x) else frozen(x)
     stored = rows.data if sp.issparse(rows) else rows
     if rows.ndim != 2 or values.shape != (rows.shape[0],):
@@ -54,7 +93,7 @@ def from_arrays(
         positive=classes[-1] if positive is None else positive,
         negative=classes[0] if positive is None else None,
     )
-    return Dataset(rows, frozen(preparation.signs(values)), preparation, dict(source or {}))
+    return Dataset(rows, frozen(preparation.signs(values)), preparation, known)
 
 
 def prepare(

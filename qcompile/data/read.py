@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from qcompile.data import named_sets
 from qcompile.data.prepare import from_arrays
-from qcompile.data.rows import check_limits, index_base_of, matrix_of, no_rows, source_record
-from qcompile.data.svmlight import Piece, Progress, open_files
+from qcompile.data.rows import check_limits, index_base_of, matrix_of, no_rows, source_of
+from qcompile.data.svmlight import Piece, open_files
 from qcompile.runtime import memory
+from qcompile.runtime.progress import Progress, shown_by
 from qcompile.stages.arrays import Floats, Matrix
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.source import Source
 
 __all__ = ["read", "read_rows"]
 
@@ -35,18 +36,15 @@ def read(
     The larger of two labels becomes +1; `positive` sets one class against the rest. `index_base`
     is 0 or 1; without it a file that uses index 0 is 0-based. `rows` stops reading early.
     `num_features` fixes the number of columns. `seed` is for sets that are drawn at random.
+    `progress(done, total)` counts bytes; total is None where the size is not known.
 
     >>> read("long-servedio").x.shape
     (2000, 21)
     """
-    x, labels, about = read_rows(
-        source,
-        rows=rows,
-        index_base=index_base,
-        num_features=num_features,
-        seed=seed,
-        progress=progress,
-    )
+    with shown_by(progress):
+        x, labels, about = read_rows(
+            source, rows=rows, index_base=index_base, num_features=num_features, seed=seed
+        )
     return from_arrays(x, labels, positive=positive, source=about)
 
 
@@ -57,14 +55,13 @@ def read_rows(
     index_base: int | None = None,
     num_features: int | None = None,
     seed: int = 0,
-    progress: Progress | None = None,
-) -> tuple[Matrix, Floats, dict[str, Any]]:
-    """Read rows and their labels as they are, whatever the labels mean; and where from."""
+) -> tuple[Matrix, Floats, Source]:
+    """Return rows and labels as they are in the file, and the record of where they come from."""
     check_limits(rows, index_base, num_features)
     if named_sets.is_named(source):
         x, labels, made = named_sets.make(str(source), seed=seed)
-        return x[:rows], np.asarray(labels[:rows], dtype=np.float64), dict(made)
-    reader = open_files(source, progress=progress)
+        return x[:rows], np.asarray(labels[:rows], dtype=np.float64), made
+    reader = open_files(source)
     pieces: list[Piece] = []
     found = used = 0
     for piece in reader:
@@ -86,4 +83,4 @@ def read_rows(
     x = matrix_of(pieces, base=base, num_features=num_features)
     labels = np.concatenate([piece.labels for piece in pieces])
     del pieces, piece  # their memory is needed twice otherwise
-    return x, labels, dict(source_record(reader, len(labels), base))
+    return x, labels, source_of(reader, len(labels), base)

@@ -11,6 +11,7 @@ import numpy as np
 from qcompile.data.svmlight import Piece, Reader, shortest
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, Matrix, extent
+from qcompile.stages.source import Source
 
 __all__ = [
     "canonical",
@@ -21,7 +22,7 @@ __all__ = [
     "index_base_of",
     "matrix_of",
     "no_rows",
-    "source_record",
+    "source_of",
 ]
 
 
@@ -89,12 +90,11 @@ def check_classes(classes: Sequence[float], positive: float | None, name: str) -
         )
 
 
-def source_record(reader: Reader, rows: int, base: int) -> dict[str, Any]:
-    """Return what is recorded about the file that was read."""
-    about: dict[str, Any] = {"name": Path(reader.name).name, "rows": rows, "index_base": base}
-    if reader.complete:  # the digest of half a file would match nothing
-        about["sha256"] = reader.digest
-    return about
+def source_of(reader: Reader, rows: int, base: int) -> Source:
+    """Return the record of the file that was read."""
+    # the digest of half a file would match nothing
+    digest = reader.digest if reader.complete else None
+    return Source(name=Path(reader.name).name, rows=rows, index_base=base, sha256=digest)
 
 
 def index_base_of(pieces: Sequence[Piece]) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from qcompile.data.prepare import prepare
+from qcompile.data.prepare import PrepareOptions, prepare
 from qcompile.errors import InputError
 from qcompile.stages.arrays import frozen
 from qcompile.stages.dataset import Dataset
@@ -26,13 +26,13 @@ def add_noise(data: Dataset, share: float, *, seed: int = 0) -> Dataset:
     flips = math.ceil(Fraction(repr(float(share))) * len(data))
     y = data.y.copy()
     y[np.random.default_rng(seed).choice(len(y), flips, replace=False)] *= -1
-    return replace(data, y=frozen(y), source={**data.source, "noise": share, "noise_seed": seed})
+    return replace(data, y=frozen(y), source=replace(data.source, noise=share, noise_seed=seed))
 
 
 def shuffle(data: Dataset, *, seed: int = 0) -> Dataset:
     """Put the rows into a random order."""
     mixed = data.take(np.random.default_rng(seed).permutation(len(data)))
-    return replace(mixed, source={**data.source, "shuffle_seed": seed})
+    return replace(mixed, source=replace(data.source, shuffle_seed=seed))
 
 
 def split(data: Dataset, shares: Sequence[float], *, seed: int = 0) -> tuple[Dataset, ...]:
@@ -68,20 +68,20 @@ def set_aside(
     test: Dataset | float,
     *,
     seed: int = 0,
-    preparation: Mapping[str, Any] | None = None,
+    preparation: PrepareOptions | Mapping[str, Any] | None = None,
 ) -> Parts:
     """Return the rows for training, validation and test.
 
-    With a `preparation` the rows for training are prepared, and the others like them.
+    With a `preparation` the training rows are prepared by it, and the others like them.
     """
     parts = _parts(data, validation, test, seed)
     return parts if preparation is None else prepare_alike(parts, preparation)
 
 
-def prepare_alike(parts: Parts, preparation: Mapping[str, Any]) -> Parts:
-    """Prepare the rows for training, and the others like them."""
+def prepare_alike(parts: Parts, preparation: PrepareOptions | Mapping[str, Any]) -> Parts:
+    """Return the parts prepared: the training rows by the options, the others like them."""
     rows, *others = parts
-    made = prepare(rows, **preparation)
+    made = PrepareOptions.of(preparation).apply(rows)
     checked, tested = (None if part is None else prepare(part, like=made) for part in others)
     return made, checked, tested
 

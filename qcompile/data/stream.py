@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,12 +14,13 @@ from qcompile.data.rows import (
     index_base_of,
     matrix_of,
     no_rows,
-    source_record,
+    source_of,
 )
-from qcompile.data.svmlight import Piece, Progress, SvmlightReader, shortest
+from qcompile.data.svmlight import Piece, SvmlightReader, shortest
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, Matrix
 from qcompile.stages.preparation import Preparation
+from qcompile.stages.source import Source
 
 __all__ = ["LateIndexZeroError", "RowStream"]
 
@@ -52,16 +52,11 @@ class RowStream:
         unit_norm: bool = False,
         bias: bool = False,
         is_part: bool = False,
-        progress: Progress | None = None,
     ) -> None:
         check_limits(rows, index_base, num_features)
         if bias and num_features is None:
             raise InputError("a bias column in a stream needs the number of features beforehand")
-        self._reader = (
-            source
-            if isinstance(source, SvmlightReader)
-            else SvmlightReader(source, progress=progress)
-        )
+        self._reader = source if isinstance(source, SvmlightReader) else SvmlightReader(source)
         self._is_part = is_part
         self._positive, self._rows = positive, rows
         self._base, self._num_features = index_base, num_features
@@ -122,9 +117,9 @@ class RowStream:
         return self._prepared(self._width)
 
     @property
-    def source(self) -> dict[str, Any]:
+    def source(self) -> Source:
         """Where the rows came from."""
-        return source_record(self._reader, self._count, self._base or 0)
+        return source_of(self._reader, self._count, self._base or 0)
 
     def _prepared(self, width: int) -> Preparation:
         positive, negative = self._positive, None

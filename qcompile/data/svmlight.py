@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from qcompile.data.named_sets import NAMES
 from qcompile.errors import InputError, MemoryLimitError
 from qcompile.files.atomic import write_atomically
+from qcompile.runtime.progress import report
 from qcompile.stages.arrays import Matrix
 from qcompile.stages.dataset import Dataset
 
 __all__ = [
     "Piece",
-    "Progress",
     "Reader",
     "SvmlightReader",
     "digest_of_digests",
@@ -40,8 +40,6 @@ __all__ = [
     "shortest",
 ]
 
-
-Progress: TypeAlias = Callable[[int, int | None], None]
 
 _PIECE_BYTES = 1 << 22
 _LONGEST_LINE = 1 << 26
@@ -92,7 +90,10 @@ class Piece:
 
 
 class SvmlightReader:
-    """Iterate over the pieces of a file; knows the digest of its text once it is exhausted."""
+    """Iterate over the pieces of a file; the digest of its text is known at the end.
+
+    Reports how many bytes were read, and how many there are.
+    """
 
     def __init__(
         self,
@@ -100,13 +101,17 @@ class SvmlightReader:
         *,
         name: str | None = None,
         text: bytes | None = None,
-        progress: Progress | None = None,
+        before: int = 0,
+        whole: int | None = None,
     ) -> None:
-        """Read the file at `path`, or `text`; errors call it by `name`, or else by its path."""
+        """Read the file at `path`, or `text`; errors call it by `name`, or else by its path.
+
+        A file that is one of several counts the bytes `before` it and those of the `whole`.
+        """
         shown = str(path) if name is None else name
         self.name = "standard input" if shown == "-" else _printable(shown)
         self._path, self._text = path, text
-        self._progress = progress
+        self._before, self._whole = before, whole
         self._digest = hashlib.sha256()
         self._line = 1
         self.complete = False
@@ -119,7 +124,7 @@ class SvmlightReader:
     def __iter__(self) -> Iterator[Piece]:
         raw = self._open_raw()
         try:
-            size = _size(raw)
+            size = _size(raw) if self._whole is None else self._whole
             # BufferedReader adds peek(), which tells the compression from the first bytes.
             buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)
             stream, kind = self._decompress(buffered)
@@ -128,8 +133,7 @@ class SvmlightReader:
                 self._digest.update(text)
                 piece = self._parse(text)
                 self._line += text.count(b"\n")
-                if self._progress is not None:
-                    self._progress(_position(buffered), size)
+                report(self._before + _position(buffered), size)
                 blank = 0 if len(piece) else blank + len(text)
                 if blank > _LONGEST_BLANK:
                     raise self._error(
@@ -282,9 +286,9 @@ class SvmlightReader:
 class _SeveralFiles:
     """Iterate over the pieces of files, one after the other."""
 
-    def __init__(self, name: str, paths: list[str], *, progress: Progress | None = None) -> None:
+    def __init__(self, name: str, paths: list[str]) -> None:
         self.name = _printable(name)
-        self._paths, self._progress = paths, progress
+        self._paths = paths
         self._digests: list[str] = []
         self.complete = False
 
@@ -296,13 +300,8 @@ class _SeveralFiles:
     def __iter__(self) -> Iterator[Piece]:
         whole = sum(Path(path).stat().st_size for path in self._paths)
         before = 0
-
-        def report(at: int, size: int | None) -> None:
-            if self._progress is not None:
-                self._progress(before + at, whole)
-
         for path in self._paths:
-            reader = SvmlightReader(path, progress=report)
+            reader = SvmlightReader(path, before=before, whole=whole)
             yield from reader
             self._digests.append(reader.digest)
             before += Path(path).stat().st_size
@@ -332,12 +331,12 @@ def file_names(source: str | Path) -> list[str]:
     return found
 
 
-def open_files(source: str | Path, *, progress: Progress | None = None) -> Reader:
+def open_files(source: str | Path) -> Reader:
     """Return a reader for a file, or for all files that a pattern names."""
     names = file_names(source)
     if len(names) == 1:
-        return SvmlightReader(names[0], progress=progress)
-    return _SeveralFiles(str(source), names, progress=progress)
+        return SvmlightReader(names[0])
+    return _SeveralFiles(str(source), names)
 
 
 def _size(raw: Any) -> int | None:

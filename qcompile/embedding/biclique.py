@@ -1,11 +1,11 @@
 """A first embedding from the structure of problem and machine: strips of lines that cross.
 
 The qubits of Chimera, Pegasus and Zephyr lie on vertical and horizontal lines that cross each
-other. A QUBO from `quadratize` has a few variables that meet almost everything (the bits) and many
-that meet no one but them (the ancillas). Each bit gets one line in a strip of neighbouring vertical
-lines and one in a strip of horizontal ones: where the strips cross, every bit meets every other.
-Each ancilla gets a short piece of a line across one of the strips. More strips of either kind hold
-more ancillas. What is needless is trimmed afterwards.
+other. A QUBO from `quadratize` has a few variables that are coupled to almost all others (the bits)
+and many that are coupled to bits only (the ancillas). Each bit gets one line in a strip of adjacent
+vertical lines and one in a strip of horizontal lines. Every two bits meet where the strips cross.
+Each ancilla gets a short piece of a line across one of the strips. More strips of either
+orientation hold more ancillas. Needless qubits are trimmed afterwards.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ __all__ = ["Lines", "Roles", "layouts", "lines_of", "roles_of"]
 
 
 _MOST_STRIPS = 4
-# A piece of line across a strip may miss this share of it: what is dead is connected afterwards.
+# A piece of a line may miss this share of the strip because of dead qubits; the missing links are
+# added afterwards.
 _MISSED_SHARE = 0.25
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Where the qubits of a machine lie, by position in its list of working qubits.
+    """The places of a machine's qubits, which are numbered as in its list of working qubits.
 
     ``qubit[o, l, p]`` is the qubit at position p of line l of orientation o, or -1.
     ``crossing[o][l, k]`` is the position on line l at which it meets line k of the other
@@ -42,25 +43,25 @@ class Lines:
 
     @property
     def count(self) -> int:
-        """Lines of each orientation."""
+        """The number of lines of each orientation."""
         return int(self.qubit.shape[1])
 
     @cached_property
     def period(self) -> int:
-        """Number of lines that one qubit crosses: the pattern of the chip repeats after it."""
+        """The number of lines that one qubit crosses, after which the chip's pattern repeats."""
         first = self.crossing[0]
         return max(1, int(max(np.bincount(row[row >= 0]).max(initial=0) for row in first)))
 
     @cached_property
     def whole(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Number of crossings that each line is short of, against the longest one."""
+        """The number of crossings that each line lacks, compared with the longest line."""
         alive = [np.count_nonzero(table >= 0, axis=1) for table in self.crossing]
         return alive[0].max() - alive[0], alive[1].max() - alive[1]
 
 
 @dataclass(frozen=True)
 class Roles:
-    """Variables that get lines in the strips, and those that only cross them; both in order."""
+    """Variables that get lines in the strips (`spread`), and those that only cross the strips."""
 
     spread: tuple[int, ...]
     crossing: tuple[int, ...]
@@ -106,11 +107,11 @@ def _places(machine: Machine) -> NDArray[np.int64]:
 
 
 def roles_of(qubo: Qubo) -> Roles:
-    """Tell variables that meet each other from a large set of which no two meet.
+    """Split the variables into a large set without couplings inside (`crossing`) and the others.
 
-    The set is filled greedily, variables with few neighbours first. Both groups are ordered so
-    that those with similar neighbours come together: by the leading singular vectors of who meets
-    whom, which for a cubic separates the two halves.
+    The set is filled greedily, variables with few neighbours first. Both groups are ordered by the
+    leading singular vectors of the couplings between them, so that variables with similar
+    neighbours are adjacent. For a cubic this separates the two halves.
     """
     size = qubo.variables
     meets = np.zeros((size, size), dtype=bool)
@@ -125,7 +126,7 @@ def roles_of(qubo: Qubo) -> Roles:
     table = meets[np.ix_(lone, spread)].astype(np.float64)
     if min(table.shape) > 1:
         left, _, right = np.linalg.svd(table - table.mean(axis=0), full_matrices=False)
-        # rounding keeps ties in order; the sign of a singular vector is free: fix it
+        # Rounding keeps ties in order. The sign of a singular vector is arbitrary: fix it.
         sign = np.sign(right[0][np.argmax(np.abs(right[0]).round(9))]) or 1.0
         spread = spread[np.argsort((sign * right[0]).round(9), kind="stable")]
         lone = lone[np.argsort((sign * left[:, 0]).round(9), kind="stable")]
@@ -140,7 +141,7 @@ class _Strip:
 
 @dataclass(frozen=True)
 class _Slot:
-    """A piece of a line across a strip; `distance` says how far from where the strips cross."""
+    """A piece of a line across a strip, at a `distance` from where the strips cross."""
 
     strip: int
     line: int
@@ -149,9 +150,9 @@ class _Slot:
 
 
 def layouts(lines: Lines, roles: Roles, qubits: int) -> Iterator[Iterator[NDArray[np.int32]]]:
-    """Give groups of layouts, those with fewer strips first: the owner of each qubit, or -1.
+    """Yield groups of layouts (the owner of each qubit, or -1), those with fewer strips first.
 
-    Variables that found no place own nothing; chains may be in pieces where qubits are dead.
+    A variable without a place owns no qubit. Dead qubits may leave chains in pieces.
     """
     width = len(roles.spread)
     shapes = sorted(
@@ -168,7 +169,7 @@ def layouts(lines: Lines, roles: Roles, qubits: int) -> Iterator[Iterator[NDArra
 
 
 def _placements(lines: Lines, width: int, upright: int, level: int) -> Iterator[list[_Strip]]:
-    """Return places for the strips: around the middle, shifted line by line through the pattern."""
+    """Yield places for the strips: around the middle, shifted line by line over one period."""
     damaged = any(np.bincount(short)[1:-1].any() for short in lines.whole)
     tolerances = (0, lines.period, lines.count) if damaged else (lines.count,)
     for shift in range(lines.period):
@@ -206,7 +207,7 @@ def _lay(lines: Lines, roles: Roles, strips: list[_Strip], qubits: int) -> NDArr
 
 
 def _fill(lines: Lines, strips: list[_Strip], wanted: int, qubits: int) -> list[_Slot]:
-    """Choose free pieces of lines, nearest to where strips cross; give them in the chip's order."""
+    """Choose free pieces of lines near the crossings of strips; return them in the chip's order."""
     taken = np.zeros(qubits, dtype=bool)
     chosen: list[_Slot] = []
     for slot in sorted(_slots(lines, strips), key=lambda s: (s.strip, s.distance, s.line)):
@@ -231,6 +232,6 @@ def _slots(lines: Lines, strips: list[_Strip]) -> Iterator[_Slot]:
                 continue
             piece = lines.qubit[other, line, reached.min() : reached.max() + 1]
             if (piece >= 0).all():
-                # a missed line costs about a qubit, as much as a bit that is longer by a period
+                # a missed line costs about one qubit, as does a chain that is longer by a period
                 away = min(abs(line - centre) for centre in centres) + lines.period * missed
                 yield _Slot(number, line, piece, away)

@@ -1,6 +1,6 @@
-"""Compiled kernels that shape chains of qubits: connect, place and trim them.
+"""Compiled kernels that place, connect and trim chains of qubits.
 
-A `Board` is a machine's graph with the chains that lie on it. Kernels change it in place.
+A `Layout` is a machine's graph with chains on it. Kernels change it in place.
 """
 
 from typing import NamedTuple
@@ -13,14 +13,14 @@ from qcompile.runtime.random import generator, uniform
 
 __all__ = [
     "FREE",
-    "Board",
+    "Layout",
     "add_qubit",
-    "board_of",
     "drop_qubit",
     "grow_chain",
     "lacking_links",
-    "lay_chain",
+    "layout_of",
     "members_of",
+    "place_chains",
     "settle",
     "trim_all",
     "trim_chain",
@@ -30,11 +30,11 @@ __all__ = [
 FREE, _NOBODY = -1, -1
 
 
-class Board(NamedTuple):
-    """A graph of qubits and, for each problem variable, the chain of qubits it owns.
+class Layout(NamedTuple):
+    """A graph of qubits and the chain of each variable of the problem.
 
     Both graphs are in compressed rows. `links[u, v]` counts couplers between two chains;
-    `wanted[u, v]` says whether the problem needs one. Chains are linked lists over the qubits.
+    `wanted[u, v]` says whether the problem needs one. Chains are linked lists of qubits.
     """
 
     starts: NDArray[np.int32]
@@ -53,17 +53,17 @@ class Board(NamedTuple):
     parent: NDArray[np.int32]
 
 
-def board_of(
+def layout_of(
     graph: tuple[NDArray[np.int32], NDArray[np.int32]],
     problem: tuple[NDArray[np.int32], NDArray[np.int32]],
     owner: NDArray[np.int32],
-) -> Board:
-    """Lay chains, given by the owner of each qubit (-1: free), on a graph."""
+) -> Layout:
+    """Return a layout with the chains that the owner of each qubit (-1: free) describes."""
     qubits, variables = len(graph[0]) - 1, len(problem[0]) - 1
     wanted = np.zeros((variables, variables), dtype=np.bool_)
     rows = np.repeat(np.arange(variables), np.diff(problem[0]))
     wanted[rows, problem[1]] = True
-    board = Board(
+    layout = Layout(
         starts=graph[0],
         neighbours=graph[1],
         problem_starts=problem[0],
@@ -79,143 +79,143 @@ def board_of(
         queue=np.zeros(qubits + 1, dtype=np.int32),
         parent=np.zeros(qubits, dtype=np.int32),
     )
-    lay_chain(board, owner)
-    return board
+    place_chains(layout, owner)
+    return layout
 
 
 @jit
-def lay_chain(board: Board, owner: NDArray[np.int32]) -> None:
-    """Replace whatever lies on the board."""
+def place_chains(layout: Layout, owner: NDArray[np.int32]) -> None:
+    """Replace all chains."""
     for q in range(len(owner)):
-        if board.owner[q] >= 0:
-            drop_qubit(board, q)
+        if layout.owner[q] >= 0:
+            drop_qubit(layout, q)
     for q in range(len(owner)):
         if owner[q] >= 0:
-            add_qubit(board, q, owner[q])
+            add_qubit(layout, q, owner[q])
 
 
 @jit
-def add_qubit(board: Board, q: int, v: int) -> None:
-    """Return a free qubit to a variable."""
-    board.owner[q] = v
-    first = board.head[v]
-    board.following[q] = first
-    board.previous[q] = _NOBODY
+def add_qubit(layout: Layout, q: int, v: int) -> None:
+    """Add a free qubit to the chain of a variable."""
+    layout.owner[q] = v
+    first = layout.head[v]
+    layout.following[q] = first
+    layout.previous[q] = _NOBODY
     if first >= 0:
-        board.previous[first] = q
-    board.head[v] = q
-    board.size[v] += 1
-    for t in range(board.starts[q], board.starts[q + 1]):
-        u = board.owner[board.neighbours[t]]
+        layout.previous[first] = q
+    layout.head[v] = q
+    layout.size[v] += 1
+    for t in range(layout.starts[q], layout.starts[q + 1]):
+        u = layout.owner[layout.neighbours[t]]
         if u >= 0 and u != v:
-            board.links[v, u] += 1
-            board.links[u, v] += 1
+            layout.links[v, u] += 1
+            layout.links[u, v] += 1
 
 
 @jit
-def drop_qubit(board: Board, q: int) -> None:
-    """Set a qubit free."""
-    v = board.owner[q]
-    before, after = board.previous[q], board.following[q]
+def drop_qubit(layout: Layout, q: int) -> None:
+    """Remove a qubit from its chain."""
+    v = layout.owner[q]
+    before, after = layout.previous[q], layout.following[q]
     if before >= 0:
-        board.following[before] = after
+        layout.following[before] = after
     else:
-        board.head[v] = after
+        layout.head[v] = after
     if after >= 0:
-        board.previous[after] = before
-    board.owner[q] = FREE
-    board.size[v] -= 1
-    for t in range(board.starts[q], board.starts[q + 1]):
-        u = board.owner[board.neighbours[t]]
+        layout.previous[after] = before
+    layout.owner[q] = FREE
+    layout.size[v] -= 1
+    for t in range(layout.starts[q], layout.starts[q + 1]):
+        u = layout.owner[layout.neighbours[t]]
         if u >= 0 and u != v:
-            board.links[v, u] -= 1
-            board.links[u, v] -= 1
+            layout.links[v, u] -= 1
+            layout.links[u, v] -= 1
 
 
 @jit
-def _fresh(board: Board) -> int:
-    """Return a mark that no qubit carries yet."""
-    board.mark[-1] += 1
-    return int(board.mark[-1])
+def _fresh(layout: Layout) -> int:
+    """Return a mark that no qubit has yet."""
+    layout.mark[-1] += 1
+    return int(layout.mark[-1])
 
 
 @jit
-def _component(board: Board, v: int) -> int:
-    """Mark what hangs together with the head of a chain; gives the number of qubits."""
-    stamp = _fresh(board)
-    queue = board.queue
-    queue[0] = board.head[v]
-    board.mark[queue[0]] = stamp
+def _component(layout: Layout, v: int) -> int:
+    """Mark the connected part of a chain that holds its head; return its number of qubits."""
+    stamp = _fresh(layout)
+    queue = layout.queue
+    queue[0] = layout.head[v]
+    layout.mark[queue[0]] = stamp
     taken, filled = 0, 1
     while taken < filled:
         q = queue[taken]
         taken += 1
-        for t in range(board.starts[q], board.starts[q + 1]):
-            p = board.neighbours[t]
-            if board.owner[p] == v and board.mark[p] != stamp:
-                board.mark[p] = stamp
+        for t in range(layout.starts[q], layout.starts[q + 1]):
+            p = layout.neighbours[t]
+            if layout.owner[p] == v and layout.mark[p] != stamp:
+                layout.mark[p] = stamp
                 queue[filled] = p
                 filled += 1
     return filled
 
 
 @jit
-def _try_drop(board: Board, q: int) -> bool:
-    """Set a qubit free if its chain stays whole and no needed link is lost."""
-    v = board.owner[q]
-    if board.size[v] == 1:
+def _try_drop(layout: Layout, q: int) -> bool:
+    """Remove a qubit if its chain stays connected and keeps all links that it needs."""
+    v = layout.owner[q]
+    if layout.size[v] == 1:
         return False
     inside = 0
-    drop_qubit(board, q)
+    drop_qubit(layout, q)
     keeps = True
-    for t in range(board.starts[q], board.starts[q + 1]):
-        u = board.owner[board.neighbours[t]]
+    for t in range(layout.starts[q], layout.starts[q + 1]):
+        u = layout.owner[layout.neighbours[t]]
         if u == v:
             inside += 1
-        elif u >= 0 and board.wanted[v, u] and board.links[v, u] == 0:
+        elif u >= 0 and layout.wanted[v, u] and layout.links[v, u] == 0:
             keeps = False
             break
-    if keeps and inside > 1 and _component(board, v) != board.size[v]:
+    if keeps and inside > 1 and _component(layout, v) != layout.size[v]:
         keeps = False
     if not keeps:
-        add_qubit(board, q, v)
+        add_qubit(layout, q, v)
     return keeps
 
 
 @jit
-def members_of(board: Board, v: int, out: NDArray[np.int32]) -> int:
-    """Copy a chain; gives its length."""
-    q, count = board.head[v], 0
+def members_of(layout: Layout, v: int, out: NDArray[np.int32]) -> int:
+    """Copy a chain to `out`; return its length."""
+    q, count = layout.head[v], 0
     while q >= 0:
         out[count] = q
         count += 1
-        q = board.following[q]
+        q = layout.following[q]
     return count
 
 
 @jit
 def trim_chain(
-    board: Board,
+    layout: Layout,
     v: int,
     state: NDArray[np.uint64],
     buffer: NDArray[np.int32],
     log: NDArray[np.int32],
     logged: int,
 ) -> int:
-    """Drop qubits of a chain, in random order, until none can go; logs them, gives the log's end.
+    """Remove needless qubits of a chain in random order; log them and return the log's end.
 
-    Rounds are repeated: a qubit in the middle can go once those beyond it have gone.
+    Rounds are repeated: a qubit in the middle may become needless once those beyond it are gone.
     """
     changed = True
     while changed:
         changed = False
-        count = members_of(board, v, buffer)
+        count = members_of(layout, v, buffer)
         for i in range(count - 1, 0, -1):
             j = int(uniform(state) * (i + 1))
             buffer[i], buffer[j] = buffer[j], buffer[i]
         for i in range(count):
             q = buffer[i]
-            if _try_drop(board, q):
+            if _try_drop(layout, q):
                 log[2 * logged], log[2 * logged + 1] = q, v
                 logged += 1
                 changed = True
@@ -223,180 +223,180 @@ def trim_chain(
 
 
 @jit
-def trim_all(board: Board, seed: int) -> int:
-    """Trim every chain until no qubit can go; gives how many went."""
+def trim_all(layout: Layout, seed: int) -> int:
+    """Trim every chain until no qubit is needless; return how many were removed."""
     state = generator(seed)
-    qubits = len(board.owner)
+    qubits = len(layout.owner)
     buffer = np.empty(qubits, dtype=np.int32)
     log = np.empty(2 * qubits, dtype=np.int32)
     total = 0
     while True:
         dropped = 0
-        for v in range(len(board.head)):
-            dropped += trim_chain(board, v, state, buffer, log, 0)
+        for v in range(len(layout.head)):
+            dropped += trim_chain(layout, v, state, buffer, log, 0)
         total += dropped
         if dropped == 0:
             return total
 
 
 @jit
-def _reaches(board: Board, p: int, v: int) -> int:
-    """Count chains beside a free qubit that v needs and does not touch yet."""
+def _reaches(layout: Layout, p: int, v: int) -> int:
+    """Return the number of chains beside a free qubit to which v still needs a link."""
     found = 0
-    for t in range(board.starts[p], board.starts[p + 1]):
-        u = board.owner[board.neighbours[t]]
-        if u >= 0 and u != v and board.wanted[v, u] and board.links[v, u] == 0:
+    for t in range(layout.starts[p], layout.starts[p + 1]):
+        u = layout.owner[layout.neighbours[t]]
+        if u >= 0 and u != v and layout.wanted[v, u] and layout.links[v, u] == 0:
             found += 1
     return found
 
 
 @jit
-def grow_chain(board: Board, v: int) -> bool:
-    """Lengthen a chain by a shortest path that reaches something it needs; False: no way.
+def grow_chain(layout: Layout, v: int) -> bool:
+    """Extend a chain by a shortest path to a chain that it needs; return False if there is none.
 
-    Of the ends at the same distance the one that reaches most is taken.
+    Of the ends at the same distance, the one that reaches the most chains is taken.
     """
-    stamp = _fresh(board)
-    queue, mark, parent = board.queue, board.mark, board.parent
+    stamp = _fresh(layout)
+    queue, mark, parent = layout.queue, layout.mark, layout.parent
     filled = 0
-    q = board.head[v]
+    q = layout.head[v]
     while q >= 0:
         queue[filled] = q
         mark[q] = stamp
         filled += 1
-        q = board.following[q]
+        q = layout.following[q]
     taken, best, most = 0, -1, 0
     while taken < filled and best < 0:
         level_end = filled
         while taken < level_end:
             q = queue[taken]
             taken += 1
-            for t in range(board.starts[q], board.starts[q + 1]):
-                p = board.neighbours[t]
-                if board.owner[p] != FREE or mark[p] == stamp:
+            for t in range(layout.starts[q], layout.starts[q + 1]):
+                p = layout.neighbours[t]
+                if layout.owner[p] != FREE or mark[p] == stamp:
                     continue
                 mark[p] = stamp
                 parent[p] = q
                 queue[filled] = p
                 filled += 1
-                found = _reaches(board, p, v)
+                found = _reaches(layout, p, v)
                 if found > most:
                     best, most = p, found
     if best < 0:
         return False
-    while board.owner[best] != v:
+    while layout.owner[best] != v:
         step = parent[best]
-        add_qubit(board, best, v)
+        add_qubit(layout, best, v)
         best = step
     return True
 
 
 @jit
-def lacking_links(board: Board, v: int) -> bool:
-    """Whether a chain misses a link that it needs, to a chain that exists."""
-    for t in range(board.problem_starts[v], board.problem_starts[v + 1]):
-        u = board.problem_neighbours[t]
-        if board.size[u] > 0 and board.links[v, u] == 0:
+def lacking_links(layout: Layout, v: int) -> bool:
+    """Whether a chain lacks a link that it needs, to a chain that is not empty."""
+    for t in range(layout.problem_starts[v], layout.problem_starts[v + 1]):
+        u = layout.problem_neighbours[t]
+        if layout.size[u] > 0 and layout.links[v, u] == 0:
             return True
     return False
 
 
 @jit
-def _join_pieces(board: Board, v: int) -> bool:
-    """Connect a chain that lies in several pieces through free qubits; False: no way."""
-    queue, mark, parent = board.queue, board.mark, board.parent
+def _join_pieces(layout: Layout, v: int) -> bool:
+    """Connect the pieces of a chain through free qubits; return False if that is impossible."""
+    queue, mark, parent = layout.queue, layout.mark, layout.parent
     while True:
-        filled = _component(board, v)
-        if filled == board.size[v]:
+        filled = _component(layout, v)
+        if filled == layout.size[v]:
             return True
         stamp = mark[queue[0]]
         taken, end = 0, -1
         while taken < filled and end < 0:
             q = queue[taken]
             taken += 1
-            for t in range(board.starts[q], board.starts[q + 1]):
-                p = board.neighbours[t]
+            for t in range(layout.starts[q], layout.starts[q + 1]):
+                p = layout.neighbours[t]
                 if mark[p] == stamp:
                     continue
-                if board.owner[p] == v:
+                if layout.owner[p] == v:
                     end = q
                     break
-                if board.owner[p] == FREE:
+                if layout.owner[p] == FREE:
                     mark[p] = stamp
                     parent[p] = q
                     queue[filled] = p
                     filled += 1
         if end < 0:
             return False
-        while board.owner[end] != v:
+        while layout.owner[end] != v:
             step = parent[end]
-            add_qubit(board, end, v)
+            add_qubit(layout, end, v)
             end = step
 
 
 @jit
-def _connect(board: Board, lacking: NDArray[np.bool_]) -> int:
-    """Make chains whole and add missing links through free qubits; marks and counts failures."""
+def _connect(layout: Layout, lacking: NDArray[np.bool_]) -> int:
+    """Connect all chains and add missing links; mark the failures and return their number."""
     failures = 0
-    for v in range(len(board.head)):
-        lacking[v] = board.size[v] == 0
+    for v in range(len(layout.head)):
+        lacking[v] = layout.size[v] == 0
         if not lacking[v]:
-            whole = _join_pieces(board, v)
-            while whole and lacking_links(board, v):
-                whole = grow_chain(board, v)
+            whole = _join_pieces(layout, v)
+            while whole and lacking_links(layout, v):
+                whole = grow_chain(layout, v)
             lacking[v] = not whole
         failures += lacking[v]
     return failures
 
 
 @jit
-def settle(board: Board, order: NDArray[np.int32], rounds: int, seed: int) -> int:
-    """Place, connect and link all chains; gives how many variables could not be served.
+def settle(layout: Layout, order: NDArray[np.int32], rounds: int, seed: int) -> int:
+    """Place, connect and link all chains; return the number of variables for which that failed.
 
-    Between rounds chains are trimmed, which makes room, and those that failed are taken up to be
-    placed anew. `order` says who is placed first.
+    Between rounds all chains are trimmed, which frees qubits, and those that failed are removed to
+    be placed again. Variables are placed in the given `order`.
     """
-    lacking = np.zeros(len(board.head), dtype=np.bool_)
+    lacking = np.zeros(len(layout.head), dtype=np.bool_)
     failures = 0
     for turn in range(rounds):
-        _place_missing(board, order)
-        failures = _connect(board, lacking)
+        _place_missing(layout, order)
+        failures = _connect(layout, lacking)
         if failures == 0 or turn == rounds - 1:
             break
-        trim_all(board, seed + turn)
-        for v in range(len(board.head)):
+        trim_all(layout, seed + turn)
+        for v in range(len(layout.head)):
             if lacking[v]:
-                while board.head[v] >= 0:
-                    drop_qubit(board, board.head[v])
+                while layout.head[v] >= 0:
+                    drop_qubit(layout, layout.head[v])
     return failures
 
 
 @jit
 def _flood(
-    board: Board,
+    layout: Layout,
     u: int,
     total: NDArray[np.int64],
     seen: NDArray[np.int32],
     depth: NDArray[np.int32],
 ) -> None:
     """Add to each free qubit its distance from a chain."""
-    stamp = _fresh(board)
-    queue, mark = board.queue, board.mark
+    stamp = _fresh(layout)
+    queue, mark = layout.queue, layout.mark
     filled = 0
-    q = board.head[u]
+    q = layout.head[u]
     while q >= 0:
         queue[filled] = q
         mark[q] = stamp
         depth[q] = 0
         filled += 1
-        q = board.following[q]
+        q = layout.following[q]
     taken = 0
     while taken < filled:
         q = queue[taken]
         taken += 1
-        for t in range(board.starts[q], board.starts[q + 1]):
-            p = board.neighbours[t]
-            if board.owner[p] == FREE and mark[p] != stamp:
+        for t in range(layout.starts[q], layout.starts[q + 1]):
+            p = layout.neighbours[t]
+            if layout.owner[p] == FREE and mark[p] != stamp:
                 mark[p] = stamp
                 depth[p] = depth[q] + 1
                 total[p] += depth[p]
@@ -406,38 +406,38 @@ def _flood(
 
 
 @jit
-def _best_root(board: Board, v: int) -> int:
-    """Return the free qubit from which all placed neighbours are nearest in sum, or -1."""
-    qubits = len(board.owner)
+def _best_root(layout: Layout, v: int) -> int:
+    """Return the free qubit with the least sum of distances to all placed neighbours, or -1."""
+    qubits = len(layout.owner)
     total = np.zeros(qubits, dtype=np.int64)
     seen = np.zeros(qubits, dtype=np.int32)
     depth = np.zeros(qubits, dtype=np.int32)
     placed = 0
-    for t in range(board.problem_starts[v], board.problem_starts[v + 1]):
-        u = board.problem_neighbours[t]
-        if board.size[u] > 0:
+    for t in range(layout.problem_starts[v], layout.problem_starts[v + 1]):
+        u = layout.problem_neighbours[t]
+        if layout.size[u] > 0:
             placed += 1
-            _flood(board, u, total, seen, depth)
+            _flood(layout, u, total, seen, depth)
     best = -1
     for q in range(qubits):
-        if board.owner[q] == FREE and seen[q] == placed and (best < 0 or total[q] < total[best]):
+        if layout.owner[q] == FREE and seen[q] == placed and (best < 0 or total[q] < total[best]):
             best = q
     return best
 
 
 @jit
-def _place_missing(board: Board, order: NDArray[np.int32]) -> None:
-    """Give chains to variables that have none, in this order, where there is a way."""
+def _place_missing(layout: Layout, order: NDArray[np.int32]) -> None:
+    """Make chains for variables that have none, in this order, if there is a path."""
     for v in order:
-        if board.size[v] > 0:
+        if layout.size[v] > 0:
             continue
-        root = _best_root(board, v)
+        root = _best_root(layout, v)
         if root < 0:
             continue
-        add_qubit(board, root, v)
+        add_qubit(layout, root, v)
         whole = True
-        while whole and lacking_links(board, v):
-            whole = grow_chain(board, v)
+        while whole and lacking_links(layout, v):
+            whole = grow_chain(layout, v)
         if not whole:
-            while board.head[v] >= 0:
-                drop_qubit(board, board.head[v])
+            while layout.head[v] >= 0:
+                drop_qubit(layout, layout.head[v])

@@ -1,10 +1,10 @@
-"""Choose the strength of chains: by torque, by scale, by number or by a sweep."""
+"""Choose the chain strength: by torque, by scale, by number or by a sweep."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from qcompile.embedding.unembed import unembed
 from qcompile.errors import InputError
 from qcompile.stages.embedded import Embedded
 from qcompile.stages.qubo import Qubo, to_ising
+from qcompile.stages.record import Record
 
-__all__ = ["SWEEP_FACTORS", "strength_of", "sweep", "with_strength"]
+__all__ = ["SWEEP_FACTORS", "StrengthTrial", "strength_of", "sweep", "with_strength"]
 
 
 SWEEP_FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
@@ -24,12 +25,25 @@ _TORQUE = 1.414
 _STRONGEST = 1e100
 
 
+@dataclass(frozen=True)
+class StrengthTrial(Record):
+    """A chain strength that was tried, and the samples it led to."""
+
+    chain_strength: float
+    factor: float
+    lowest_energy: float
+    mean_energy: float
+    chain_break_fraction: float
+    scale_factor: float
+    share_of_couplings_below_precision: float | None
+
+
 def strength_of(qubo: Qubo, wanted: float | str = "torque") -> float:
     """Return a chain strength in units of the problem's spin couplings.
 
     "torque" is Ocean's uniform torque compensation, 1.414 · rms(J) · sqrt(mean degree); "scaled"
-    is the largest field or coupling. Both are taken of the problem in spins, as the machine sees
-    it.
+    is the largest field or coupling. Both are computed from the problem in spins, as the machine
+    gets it.
     """
     h, couplings = to_ising(qubo)
     if not isinstance(wanted, str):
@@ -47,7 +61,7 @@ def strength_of(qubo: Qubo, wanted: float | str = "torque") -> float:
         value = _TORQUE * math.sqrt(float(np.mean(couplings**2)) * degree)
     else:
         value = max(float(np.abs(a).max(initial=0.0)) for a in (h, couplings))
-    return value or 1.0  # a problem without terms needs any strength at all
+    return value or 1.0  # without terms any strength above 0 will do
 
 
 def with_strength(embedded: Embedded, strength: float) -> Embedded:
@@ -69,12 +83,12 @@ def sweep(
     reads: int = 50,
     seed: int = 0,
     sample: Callable[[Embedded], Any] | None = None,
-) -> tuple[Embedded, list[dict[str, Any]]]:
-    """Try several chain strengths, multiples of the present one, and give the best with a table.
+) -> tuple[Embedded, list[StrengthTrial]]:
+    """Try several multiples of the chain strength; return the best problem and all trials.
 
-    `sample` takes an embedded problem and gives a dimod SampleSet over its qubits; by default
-    dwave-samplers' simulated annealing, `reads` times. Best is the lowest mean energy on the
-    polynomial after majority vote, the weaker strength among equals.
+    `sample` takes an embedded problem and returns a dimod SampleSet over its qubits; the default is
+    dwave-samplers' simulated annealing with `reads` reads. The best strength has the lowest mean
+    energy on the polynomial after majority vote; of equals the weaker one is taken.
     """
     if not factors or min(factors) <= 0 or reads < 1:
         raise InputError(
@@ -82,28 +96,28 @@ def sweep(
             "at least one read"
         )
     take = sample or _annealer(reads, seed)
-    rows: list[dict[str, Any]] = []
+    trials: list[StrengthTrial] = []
     best: tuple[float, Embedded] | None = None
     for factor in sorted(factors):
         tried = with_strength(embedded, factor * embedded.chain_strength)
         samples = unembed(tried, take(tried))
         scaling = scaling_of(tried)
         mean = float(np.average(samples.energies, weights=samples.occurrences))
-        rows.append(
-            {
-                "chain_strength": tried.chain_strength,
-                "factor": factor,
-                "lowest_energy": float(samples.energies.min()),
-                "mean_energy": mean,
-                "chain_break_fraction": samples.chain_break_fraction,
-                "scale_factor": scaling.factor,
-                "share_of_couplings_below_precision": scaling.below,
-            }
+        trials.append(
+            StrengthTrial(
+                chain_strength=tried.chain_strength,
+                factor=factor,
+                lowest_energy=float(samples.energies.min()),
+                mean_energy=mean,
+                chain_break_fraction=samples.chain_break_fraction,
+                scale_factor=scaling.factor,
+                share_of_couplings_below_precision=scaling.below,
+            )
         )
         if best is None or mean < best[0]:
             best = (mean, tried)
     assert best is not None
-    return best[1], rows
+    return best[1], trials
 
 
 def _annealer(reads: int, seed: int) -> Callable[[Embedded], Any]:

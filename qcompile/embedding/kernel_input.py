@@ -16,8 +16,8 @@ __all__ = ["KernelInput", "Owner", "chains_of", "settle_chains", "trimmed"]
 
 Owner = NDArray[np.int32]
 Rows = tuple[NDArray[np.int32], NDArray[np.int32]]
-# Share of variables without a place for which it is worth looking for room elsewhere.
-_MOST_HOMELESS = 0.1
+# Up to this share of variables without a chain it is worth searching for free qubits.
+_MOST_UNPLACED = 0.1
 
 
 class KernelInput:
@@ -30,46 +30,46 @@ class KernelInput:
         self.variables, self.qubits = qubo.variables, len(machine.nodes)
 
     def cost(self, owner: Owner, prefer: str) -> tuple[int, int]:
-        """Return what is to be small, the most important first."""
+        """Return the two numbers to make small, the more important first."""
         lengths = np.bincount(owner[owner >= 0], minlength=self.variables)
         total, longest = int(lengths.sum()), int(lengths.max(initial=0))
         return (longest, total) if prefer == "chain" else (total, longest)
 
 
-def settle_chains(ground: KernelInput, owner: Owner, order: NDArray[np.int32]) -> Owner | None:
-    """Place what has no place, connect what is apart, trim; None where that cannot be done."""
-    from qcompile.embedding.chain_kernels import board_of, settle, trim_all
+def settle_chains(inputs: KernelInput, owner: Owner, order: NDArray[np.int32]) -> Owner | None:
+    """Place missing chains, connect broken ones and trim; return None if that is impossible."""
+    from qcompile.embedding.chain_kernels import layout_of, settle, trim_all
 
-    homeless = ground.variables - len(np.unique(owner[owner >= 0]))
-    if homeless > _MOST_HOMELESS * ground.variables:
+    unplaced = inputs.variables - len(np.unique(owner[owner >= 0]))
+    if unplaced > _MOST_UNPLACED * inputs.variables:
         return None
-    board = board_of(ground.graph, ground.problem, owner)
-    if settle(board, order, 4, 1):
+    layout = layout_of(inputs.graph, inputs.problem, owner)
+    if settle(layout, order, 4, 1):
         return None
-    trim_all(board, 1)
-    return board.owner.copy()
+    trim_all(layout, 1)
+    return layout.owner.copy()
 
 
-def trimmed(ground: KernelInput, chains: Sequence[Sequence[int] | NDArray[np.int64]]) -> Owner:
+def trimmed(inputs: KernelInput, chains: Sequence[Sequence[int] | NDArray[np.int64]]) -> Owner:
     """Return the chains without the qubits that they do not need."""
-    from qcompile.embedding.chain_kernels import board_of, trim_all
+    from qcompile.embedding.chain_kernels import layout_of, trim_all
 
-    owner = np.full(ground.qubits, -1, dtype=np.int32)
+    owner = np.full(inputs.qubits, -1, dtype=np.int32)
     for variable, chain in enumerate(chains):
         owner[np.asarray(chain)] = variable
-    board = board_of(ground.graph, ground.problem, owner)
-    trim_all(board, 1)
-    return board.owner.copy()
+    layout = layout_of(inputs.graph, inputs.problem, owner)
+    trim_all(layout, 1)
+    return layout.owner.copy()
 
 
-def chains_of(owner: Owner, ground: KernelInput) -> tuple[tuple[int, ...], ...]:
+def chains_of(owner: Owner, inputs: KernelInput) -> tuple[tuple[int, ...], ...]:
     """Return the chain of each variable."""
-    if not ground.variables:
+    if not inputs.variables:
         return ()
     used = np.flatnonzero(owner >= 0)
     order = np.argsort(owner[used], kind="stable")
-    cuts = np.searchsorted(owner[used][order], np.arange(1, ground.variables))
-    parts = np.split(ground.machine.nodes[used[order]], cuts)
+    cuts = np.searchsorted(owner[used][order], np.arange(1, inputs.variables))
+    parts = np.split(inputs.machine.nodes[used[order]], cuts)
     return tuple(tuple(part.tolist()) for part in parts)
 
 

@@ -21,12 +21,12 @@ _log = logging.getLogger("qcompile")
 class Minorminer:
     """A process that runs minorminer once."""
 
-    def __init__(self, ground: KernelInput, seed: int, seconds: float) -> None:
+    def __init__(self, inputs: KernelInput, seed: int, seconds: float) -> None:
         task = {
-            "variables": ground.variables,
-            "pairs": np.column_stack([ground.qubo.first, ground.qubo.second]).tolist(),
-            "qubits": ground.qubits,
-            "couplers": ground.machine.edges.tolist(),
+            "variables": inputs.variables,
+            "pairs": np.column_stack([inputs.qubo.first, inputs.qubo.second]).tolist(),
+            "qubits": inputs.qubits,
+            "couplers": inputs.machine.edges.tolist(),
             "seed": seed,
             "seconds": max(1, int(seconds)),
         }
@@ -38,27 +38,27 @@ class Minorminer:
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-        self._answer, self._complaint = b"", b""
-        self._thread = threading.Thread(target=self._talk, args=(json.dumps(task).encode(),))
+        self._answer, self._errors = b"", b""
+        self._thread = threading.Thread(target=self._communicate, args=(json.dumps(task).encode(),))
         self._thread.daemon = True
         self._thread.start()
 
-    def _talk(self, task: bytes) -> None:
-        self._answer, self._complaint = self._process.communicate(task)
+    def _communicate(self, task: bytes) -> None:
+        self._answer, self._errors = self._process.communicate(task)
 
     @property
     def finished(self) -> bool:
         """Whether the process has ended."""
         return not self._thread.is_alive()
 
-    def owner(self, ground: KernelInput) -> Owner | None:
-        """Return what was found, trimmed."""
+    def owner(self, inputs: KernelInput) -> Owner | None:
+        """Return the chains that were found, trimmed, or None."""
         if self._process.returncode:
-            last = self._complaint.decode(errors="replace").strip().rpartition("\n")[2]
+            last = self._errors.decode(errors="replace").strip().rpartition("\n")[2]
             _log.warning("minorminer failed: %s", last or f"exit {self._process.returncode}")
             return None
         chains = json.loads(self._answer)
-        return trimmed(ground, chains) if chains else None
+        return trimmed(inputs, chains) if chains else None
 
     def stop(self) -> None:
         """Kill the process."""

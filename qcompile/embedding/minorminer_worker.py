@@ -1,7 +1,7 @@
-"""One run of minorminer in a process of its own: it can be stopped at any time.
+"""One run of minorminer in a process of its own, which can be stopped at any time.
 
-Reads a task as JSON from standard input and writes chains as JSON to standard output. Started by
-`qcompile.embed`; a process rather than a thread because minorminer cannot be interrupted.
+It reads a task as JSON from standard input and writes chains as JSON to standard output. It is a
+process because minorminer cannot be interrupted in a thread.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["run"]
 
 
 def run(task: dict[str, Any]) -> list[list[int]]:
-    """Return a chain for each variable, or an empty list where none were found."""
+    """Return a chain for each variable, or an empty list if no embedding was found."""
     import minorminer
     import networkx as nx
 

@@ -1,8 +1,8 @@
-"""Before any search: can a problem fit on a machine at all, and what would?
+"""Decide before any search whether a problem can fit on a machine, and which problem would.
 
-A chain of k qubits, each with at most D couplers, has at most k D - 2 (k - 1) couplers to the
-outside, so that a variable with g neighbours needs at least (g - 2) / (D - 2) qubits. What does not
-fit by such counts fits by no method.
+A chain of k qubits with at most D couplers each has at most k D - 2 (k - 1) couplers to other
+chains. A variable with g neighbours therefore needs at least (g - 2) / (D - 2) qubits. If these
+counts exceed the machine, no method finds an embedding.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from qcompile.embedding.capacity import largest_bits, likely_qubits
 from qcompile.files.machines import catalogue
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
+from qcompile.stages.record import Record
 
 __all__ = ["Preflight", "least_qubits", "most_bits", "preflight"]
 
 
 @dataclass(frozen=True)
-class Preflight:
-    """What is known before searching.
+class Preflight(Record):
+    """What is known before the search.
 
-    `least` is the smallest number of qubits that any embedding needs, `likely` what one is
-    expected to need (None where the formula does not know: only cubics with most of their terms).
-    `surely` says that a complete graph of that size has been embedded (None: not looked at).
-    `impossible` is proved; otherwise a search may or may not succeed. `message` says why not and
-    what would fit.
+    `least` is a number of qubits that every embedding needs. `likely` is the number that one is
+    expected to need; it is None unless the problem is a cubic with most of its terms. `surely` says
+    that a complete graph of this size has an embedding (None: not tried). `impossible` is proved;
+    if it is False, a search may still fail. `message` says why it is impossible, and what would
+    fit.
     """
 
     variables: int
@@ -41,7 +42,7 @@ class Preflight:
     message: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return plain values by key."""
         return {
             "variables": self.variables,
             "couplings": self.couplings,
@@ -54,7 +55,7 @@ class Preflight:
 
 
 def preflight(qubo: Qubo, machine: Machine, *, clique: bool = False) -> Preflight:
-    """Count what a problem asks of a machine; with `clique` also ask busclique.
+    """Compare the counts of a problem with a machine; with `clique` also try busclique.
 
     >>> from qcompile import Pubo, load_machine, quadratize
     >>> pairs = {(i, j): 1.0 for i in range(40) for j in range(i)}
@@ -85,7 +86,7 @@ def preflight(qubo: Qubo, machine: Machine, *, clique: bool = False) -> Prefligh
 
 
 def _is_full_cubic(qubo: Qubo) -> bool:
-    """Whether the formula for cubics applies: no nested ancillas, most couplings there."""
+    """Whether the formula for cubics applies: no nested ancillas, and most couplings exist."""
     bits, ancillas = qubo.logical, len(qubo.ancillas)
     if not ancillas or qubo.ancillas.factors.max() >= bits or (qubo.first >= bits).any():
         return False
@@ -93,7 +94,7 @@ def _is_full_cubic(qubo: Qubo) -> bool:
 
 
 def _fits_as_clique(qubo: Qubo, machine: Machine) -> bool:
-    """Ask busclique for the largest complete graph, with what is dead."""
+    """Whether busclique can embed a complete graph of this size, dead qubits considered."""
     from minorminer.busclique import busgraph_cache
 
     try:
@@ -106,16 +107,16 @@ def least_qubits(qubo: Qubo, machine: Machine) -> int:
     """Return a number of qubits that every embedding needs."""
     most = _most_couplers(machine)
     degrees = _degrees(qubo)
-    if most <= 2:  # paths and rings: a chain can have two neighbours only
+    if most <= 2:  # paths and rings: a chain has at most two neighbours
         return qubo.variables
     return int(np.maximum(1, -(-(degrees - 2) // (most - 2))).sum())
 
 
 def most_bits(machine: Machine, degree: int = 3) -> int:
-    """Bits of the largest complete polynomial that has no more coefficients than the machine.
+    """Return the bits of the largest complete polynomial with no more numbers than the machine.
 
-    Q qubits and C couplers have Q + C + 1 numbers to set (the offset is one): almost no polynomial
-    with more coefficients can be put there by any quadratization and any embedding.
+    Q qubits and C couplers have Q + C + 1 numbers to set, the offset included. Almost no polynomial
+    with more coefficients fits, by any quadratization and any embedding.
 
     >>> from qcompile import load_machine
     >>> most_bits(load_machine("advantage")), most_bits(load_machine("advantage"), 6)
@@ -129,7 +130,7 @@ def most_bits(machine: Machine, degree: int = 3) -> int:
 
 
 def _reasons(qubo: Qubo, machine: Machine) -> list[str]:
-    """Say what cannot be, the plainest first."""
+    """Return the reasons why the problem cannot fit, the simplest first."""
     qubits, couplers = len(machine.nodes), len(machine.edges)
     least = least_qubits(qubo, machine)
     name = machine.name
@@ -154,7 +155,7 @@ def _reasons(qubo: Qubo, machine: Machine) -> list[str]:
 
 
 def _coefficients(qubo: Qubo) -> int:
-    """Count the coefficients of the polynomial that a cubic's QUBO was made of."""
+    """Return the number of coefficients of the cubic that a QUBO was made of."""
     own = int(np.count_nonzero((qubo.first < qubo.logical) & (qubo.second < qubo.logical)))
     return 1 + qubo.logical + own + int(qubo.ancillas.terms.sum())
 
@@ -169,7 +170,7 @@ def _degrees(qubo: Qubo) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def _way_out(qubo: Qubo, machine: Machine) -> str:
-    """Say what would fit: another machine, fewer bits, fewer features."""
+    """Return what would fit, in words: another machine, fewer bits, fewer features."""
     full = _is_full_cubic(qubo)
     others = [
         name

@@ -1,4 +1,4 @@
-"""What scaling to a machine's ranges leaves of a problem's coefficients."""
+"""Scale the coefficients of an embedded problem into a machine's ranges."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import numpy as np
 
 from qcompile.stages.arrays import Floats
 from qcompile.stages.embedded import Embedded
+from qcompile.stages.record import Record
 
 __all__ = ["Scaling", "scaling_of"]
 
 
 @dataclass(frozen=True)
-class Scaling:
-    """What is left of a problem when it is scaled into the ranges of a machine.
+class Scaling(Record):
+    """A problem scaled into the ranges of a machine.
 
-    `factor` multiplies every coefficient. `limit` names what stops it from being larger.
+    `factor` multiplies every coefficient. `limit` names the range that stops it from being larger.
     `smallest_coupling` and `smallest_field` are the smallest of the scaled problem that are not
-    zero; `precision` is the machine's, for fields and couplings; `below` is the share of couplings
-    of the problem (not of chains) that are smaller than it.
+    zero. `precision` is the machine's, for fields and couplings. `below` is the share of the
+    problem's couplings (not those inside chains) that are smaller than it.
     """
 
     factor: float
@@ -32,7 +33,7 @@ class Scaling:
     dynamic_range: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return plain values by key."""
         precision = self.precision
         return {
             "scale_factor": self.factor,
@@ -47,9 +48,9 @@ class Scaling:
 
 
 def scaling_of(embedded: Embedded) -> Scaling:
-    """Work out how the machine scales the problem, as its auto_scale does."""
+    """Return how the machine scales the problem, as its auto_scale does."""
     machine = embedded.embedding.machine
-    # Where no chain needs it, strong coupling is of no use, but the solver allows it all the same.
+    # The solver allows the extended range of couplings also where no chain needs it.
     limits = {
         "h range": _overshoot(embedded.fields, machine.h_range),
         "J range": _overshoot(embedded.couplings, machine.strongest_coupling),
@@ -58,8 +59,8 @@ def scaling_of(embedded: Embedded) -> Scaling:
         totals = _totals(embedded)
         limits["couplings of one qubit"] = _overshoot(totals, machine.per_qubit_coupling_range)
     if machine.per_group_coupling_range is not None:
-        # The groups are not told by the graph. At worst all couplers of a qubit with one sign are
-        # in the same group: each sign is held to the limit alone.
+        # The graph does not tell the groups. In the worst case all couplers of a qubit with one
+        # sign are in one group, so each sign must keep to the limit.
         both = np.concatenate([_totals(embedded, -1), _totals(embedded, +1)])
         limits["couplings of one group"] = _overshoot(both, machine.per_group_coupling_range)
     limit, most = max(limits.items(), key=lambda item: item[1])
@@ -82,7 +83,7 @@ def scaling_of(embedded: Embedded) -> Scaling:
 
 
 def _totals(embedded: Embedded, sign: int = 0) -> Floats:
-    """Add up the couplings of each qubit, all of them or those of one sign."""
+    """Return the sum of the couplings of each qubit: all of them, or those of one sign."""
     values = embedded.couplings
     if sign:
         values = np.where(np.sign(values) == sign, values, 0.0)
@@ -93,13 +94,13 @@ def _totals(embedded: Embedded, sign: int = 0) -> Floats:
 
 
 def _overshoot(values: Floats, allowed: tuple[float, float]) -> float:
-    """Return by what the values would have to be divided to just fit."""
+    """Return the number by which the values must be divided to just fit."""
     low, high = float(values.min(initial=0.0)), float(values.max(initial=0.0))
     return max(low / allowed[0], high / allowed[1], 0.0)
 
 
 def _smallest(sizes: Floats) -> float | None:
-    """Smallest size, zeros and the dust of rounding left out."""
+    """Return the smallest size, without zeros and rounding errors."""
     largest = float(sizes.max(initial=0.0))
     kept = sizes[sizes > 1e-14 * largest]
     return float(kept.min()) if len(kept) else None

@@ -1,8 +1,9 @@
-"""The way back from a machine: chains of qubits to bits, energies on the true polynomial."""
+"""Samples of a machine's qubits -> bits, with energies on the true polynomial."""
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.embedded import Embedded, Embedding
 from qcompile.stages.qubo import Qubo
+from qcompile.stages.record import Record
 from qcompile.stages.samples import Samples, alike
 
-__all__ = ["REPAIRS", "chains_id", "unembed"]
+__all__ = ["REPAIRS", "Unembedding", "chains_id", "unembed"]
 
 
 REPAIRS = ("majority", "energy", "discard")
@@ -22,14 +24,27 @@ REPAIRS = ("majority", "energy", "discard")
 _MOST_SWEEPS = 100
 
 
+@dataclass(frozen=True)
+class Unembedding(Record):
+    """How samples were read from chains: entries of ``Samples.info``.
+
+    `discarded` counts reads that were left out for a broken chain; `chains` is a digest of the
+    chains (`chains_id`).
+    """
+
+    repair: str
+    discarded: int
+    chains: str
+
+
 def unembed(embedded: Embedded, samples: Any, *, repair: str = "majority") -> Samples:
-    """Read samples of an embedded problem.
+    """Return the bits that samples of an embedded problem stand for.
 
     `samples` is a dimod SampleSet over the machine's qubits, or rows of -1/+1 (or 0/1) in the order
-    of ``embedded.qubits``. Where the qubits of a chain disagree, `repair` lets the "majority" win
-    (1 when they are even), starts from there and flips bits of broken chains as long as that lowers
-    the "energy", or "discard"s the sample. Ancillas are recomputed from their factors, and every
-    energy is that of the polynomial.
+    of ``embedded.qubits``. `repair` says what happens if the qubits of a chain disagree: "majority"
+    takes the value of most of them (1 in a tie), "energy" goes on from there and flips bits of
+    broken chains as long as that lowers the energy, "discard" leaves the sample out. Ancillas are
+    recomputed from their factors, and every energy is that of the polynomial.
     """
     if repair not in REPAIRS:
         raise InputError(f"repair {repair!r}; expected one of {', '.join(REPAIRS)}")
@@ -46,6 +61,8 @@ def unembed(embedded: Embedded, samples: Any, *, repair: str = "majority") -> Sa
     if repair == "energy":
         _descend(qubo, bits, broken[row][:, : qubo.logical])
     times = frozen(occurrences[row], np.int64)
+    discarded = int(occurrences.sum() - times.sum())
+    read = Unembedding(repair, discarded, chains_id(embedded.embedding))
     return Samples(
         bits=frozen(bits, np.int8),
         energies=frozen(qubo.score(bits) if len(bits) else np.zeros(0)),
@@ -53,19 +70,14 @@ def unembed(embedded: Embedded, samples: Any, *, repair: str = "majority") -> Sa
         occurrences=times,
         chain_breaks=frozen(broken[row].mean(axis=1) if broken.shape[1] else np.zeros(len(row))),
         row=frozen(row, np.int64),
-        info={
-            **info,
-            "repair": repair,
-            "discarded": int(occurrences.sum() - times.sum()),
-            "chains": chains_id(embedded.embedding),
-        },
+        info={**info, **read.to_dict()},
         broken=alike(broken[row].any(axis=1), times),
         wrong=alike(violations > 0, times),
     )
 
 
 def chains_id(embedding: Embedding) -> str:
-    """Return a digest of the chains: samples tell by it through which ones they went."""
+    """Return a digest of the chains, by which samples name the chains they were read from."""
     content = f"{embedding.machine.name} {embedding.chains}"
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
@@ -73,7 +85,7 @@ def chains_id(embedding: Embedding) -> str:
 def _read(
     embedded: Embedded, samples: Any
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64], dict[str, Any]]:
-    """Return which qubits are up, in the order of the embedded problem."""
+    """Return which qubits are 1, in the order of the embedded problem, occurrences and info."""
     if hasattr(samples, "record") and hasattr(samples, "variables"):
         given = list(samples.variables)
         place = {label: i for i, label in enumerate(given)}
@@ -81,7 +93,7 @@ def _read(
         if missing:
             raise InputError(
                 f"samples without qubit {missing[0]} ({len(missing)} of {len(embedded.qubits)} "
-                "missing): they are of another problem or embedding"
+                "missing): they belong to another problem or embedding"
             )
         columns = [place[q] for q in embedded.qubits.tolist()]
         rows = np.asarray(samples.record.sample)[:, columns]
@@ -103,7 +115,7 @@ def _as_rows(samples: ArrayLike, qubits: int) -> NDArray[Any]:
 
 
 def _share_of_ones(embedded: Embedded, ups: NDArray[np.bool_]) -> Floats:
-    """Return for each sample and variable the share of its chain that is up."""
+    """Return for each sample and variable the share of its chain that is 1."""
     variables = embedded.qubo.variables
     order = np.argsort(embedded.variable, kind="stable")
     starts = np.searchsorted(embedded.variable[order], np.arange(variables))
@@ -112,7 +124,7 @@ def _share_of_ones(embedded: Embedded, ups: NDArray[np.bool_]) -> Floats:
 
 
 def _descend(qubo: Qubo, bits: NDArray[np.int8], free: NDArray[np.bool_]) -> None:
-    """Flip bits that are free to change, one after another, as long as the energy falls."""
+    """Flip bits that may change, one after another, as long as the energy falls."""
     energies = qubo.score(bits) if len(bits) else np.zeros(0)
     for _ in range(_MOST_SWEEPS):
         before = energies.sum()

@@ -19,6 +19,7 @@ from qcompile.files.guarded import (
 from qcompile.stages.arrays import frozen
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.preparation import Preparation
+from qcompile.stages.source import ClassifierSource
 
 __all__ = ["load_classifier", "save_classifier"]
 
@@ -29,7 +30,7 @@ def save_classifier(classifier: Classifier, path: str | Path) -> None:
         **header_of("model"),
         "weights": classifier.weights.tolist(),
         "preparation": classifier.preparation.to_dict(),
-        "source": dict(classifier.source),
+        "source": classifier.source.to_dict(),
     }
     with write_atomically(path) as stream:
         stream.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
@@ -48,4 +49,5 @@ def load_classifier(path: str | Path) -> Classifier:
         for array in (preparation.center, preparation.scale):
             if array is not None:
                 check_finite(array)
-        return Classifier(weights, preparation, as_record(content["source"]))
+        source = ClassifierSource.of(as_record(content["source"]))
+        return Classifier(weights, preparation, source)

@@ -22,6 +22,7 @@ from qcompile._version import __version__
 from qcompile.errors import FormatError, InputError, MemoryLimitError, QcompileError
 from qcompile.files.atomic import write_atomically
 from qcompile.runtime import memory
+from qcompile.runtime.text import one_line
 from qcompile.stages.preparation import Preparation
 
 __all__ = [
@@ -54,7 +55,6 @@ _DEEPEST = 40
 _JSON_COST = 12  # bytes of memory per byte of JSON
 _LARGEST_STREAM = 1 << 28  # from a pipe or a device, whose size is unknown
 _LARGEST_HEADER = 1 << 28
-_LONGEST_REASON = 300
 # What NumPy writes before plain numbers. Its own parser evaluates any Python literal.
 _ARRAY_HEADER = re.compile(
     rb"\{'descr': '([<>|=]?[a-zA-Z?]\d*)', 'fortran_order': (False|True), "
@@ -170,13 +170,11 @@ def explained(path: str | Path) -> Iterator[None]:
     except IsADirectoryError:
         raise InputError(f"{path}: is a folder; expected a file") from None
     except QcompileError as error:
-        raise FormatError(f"{path}: {_one_line(error)}") from None
+        raise FormatError(f"{path}: {_reason(error)}") from None
     except KeyError as error:
-        raise FormatError(
-            f"{path}: {_one_line(error)} is missing; the file is incomplete"
-        ) from None
+        raise FormatError(f"{path}: {_reason(error)} is missing; the file is incomplete") from None
     except (zipfile.BadZipFile, zlib.error, struct.error) as error:
-        raise FormatError(f"{path}: damaged .npz file ({_one_line(error)})") from None
+        raise FormatError(f"{path}: damaged .npz file ({_reason(error)})") from None
     except (
         ArithmeticError,
         AttributeError,
@@ -187,16 +185,14 @@ def explained(path: str | Path) -> Iterator[None]:
         TypeError,
         ValueError,
     ) as error:
-        raise FormatError(f"{path}: damaged or of another kind ({_one_line(error)})") from None
+        raise FormatError(f"{path}: damaged or of another kind ({_reason(error)})") from None
 
 
-def _one_line(error: Exception) -> str:
-    """Return the reason as one line of bounded length, as it may quote the file."""
-    lines = str(error).splitlines()
-    reason = lines[0].strip() if lines else type(error).__name__
-    if reason.startswith("str is not valid UTF-8"):  # orjson mentions surrogates
-        return "binary data, not text"
-    return reason if len(reason) <= _LONGEST_REASON else reason[:_LONGEST_REASON] + "..."
+def _reason(error: Exception) -> str:
+    """Return the reason of an error in one line; it may quote any part of the file."""
+    reason = one_line(error)
+    # orjson's message is about surrogates, which says nothing to a user
+    return "binary data, not text" if reason.startswith("str is not valid UTF-8") else reason
 
 
 def read_json(path: str | Path) -> Any:

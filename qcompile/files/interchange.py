@@ -11,9 +11,8 @@ keys       ``{"0,1,2": -1.5, "1": 2.0, "": 3.0}``
 The last two may also be the value of "terms" in an object with "vartype" (BINARY or SPIN) and
 "variables". A label is an integer, a string, or a flat list of these. Labels other than 0, 1, 2,
 ... are numbered in the order of "variables" if it is given, otherwise sorted, and recorded in
-``Pubo.source["labels"]``. Polynomials of spins become polynomials of bits;
-``Pubo.source["vartype"]`` records this. Repeated members collapse (x² = x, s² = 1), equal terms
-are added.
+``Pubo.source.labels``. Polynomials of spins become polynomials of bits; ``Pubo.source.vartype``
+records this. Repeated members collapse (x² = x, s² = 1), equal terms are added.
 """
 
 from __future__ import annotations
@@ -33,8 +32,10 @@ from qcompile.errors import FormatError, InputError
 from qcompile.files import guarded, qubo
 from qcompile.files.pubo import load_pubo
 from qcompile.stages.labels import Label, checked_label, checked_labels, first_repeated, shown
+from qcompile.stages.origin import Origin
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
+from qcompile.stages.source import Source
 from qcompile.stages.spins import spins_to_bits
 
 __all__ = [
@@ -66,7 +67,7 @@ def read_pubo(source: Any, *, vartype: str | None = None) -> Pubo:
     `vartype` is the kind of variables if the source does not state it: BINARY (default) or SPIN.
 
     >>> pubo = read_pubo({("a", "b", "c"): 2.0, ("b",): -1.0})
-    >>> pubo.to_dict(), labels_of(pubo)
+    >>> pubo.to_dict(), pubo.labels
     ({(): 0.0, (1,): -1.0, (0, 1, 2): 2.0}, ['a', 'b', 'c'])
     """
     if vartype not in (None, *VARTYPES):
@@ -264,12 +265,12 @@ def _recorded(
 ) -> Pubo:
     """Number the variables and record their labels and kind in the polynomial's source."""
     pubo, names = numbered(terms, labels, vartype or "BINARY", in_order=in_order)
-    source: dict[str, Any] = {}
-    if names != list(range(len(names))):
-        source["labels"] = [checked_label(name) for name in names]
-    if vartype == "SPIN":
-        source["vartype"] = vartype
-    return replace(pubo, source=source)
+    numbers = names == list(range(len(names)))
+    source = Source(
+        labels=None if numbers else tuple(checked_label(name) for name in names),
+        vartype=vartype if vartype == "SPIN" else None,
+    )
+    return replace(pubo, origin=Origin(source=source))
 
 
 def numbered(

@@ -12,7 +12,7 @@ from qcompile.errors import InputError
 from qcompile.files import atomic
 from qcompile.files.interchange import VARTYPES, from_key
 from qcompile.files.pubo import save_pubo
-from qcompile.stages.labels import Label, labels_of, shown, vartype_of
+from qcompile.stages.labels import Label, shown
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.spins import bits_to_spins
 
@@ -29,7 +29,7 @@ def to_terms(pubo: Pubo, *, vartype: str | None = None) -> dict[tuple[Label, ...
     {(): 0.0, (7, 9): 2.0}
     """
     wanted = _wanted(pubo, vartype)
-    labels = labels_of(pubo)
+    labels = pubo.labels
     own = bits_to_spins(pubo) if wanted == "SPIN" else pubo
     return {tuple(labels[i] for i in term): value for term, value in own.to_dict().items()}
 
@@ -39,7 +39,7 @@ def to_dimod(pubo: Pubo, *, vartype: str | None = None) -> Any:
     import dimod
 
     wanted = _wanted(pubo, vartype)
-    terms = {(label,): 0.0 for label in labels_of(pubo)} | to_terms(pubo, vartype=wanted)
+    terms = {(label,): 0.0 for label in pubo.labels} | to_terms(pubo, vartype=wanted)
     return dimod.BinaryPolynomial(terms, wanted)
 
 
@@ -51,7 +51,7 @@ def to_bqm(pubo: Pubo, *, vartype: str | None = None) -> Any:
         raise InputError(f"a polynomial of degree {pubo.degree}; expected 2: quadratize it first")
     wanted = _wanted(pubo, vartype)
     bqm = dimod.BinaryQuadraticModel(wanted)
-    for label in labels_of(pubo):
+    for label in pubo.labels:
         bqm.add_linear(label, 0.0)
     for term, value in to_terms(pubo, vartype=wanted).items():
         if len(term) == 2:
@@ -67,13 +67,13 @@ def _wanted(pubo: Pubo, vartype: str | None) -> str:
     """Return the kind of variables asked for, or that of the polynomial's source."""
     if vartype not in (None, *VARTYPES):
         raise InputError(f"vartype {shown(vartype)}; expected BINARY or SPIN")
-    return vartype or vartype_of(pubo)
+    return vartype or pubo.vartype
 
 
 def to_cimod(pubo: Pubo, *, vartype: str | None = None) -> dict[str, Any]:
     """Return what cimod's (OpenJij's) `BinaryPolynomialModel.from_serializable` reads."""
     wanted = _wanted(pubo, vartype)
-    labels = labels_of(pubo)
+    labels = pubo.labels
     kind = _cimod_index(labels)
     place = {label: i for i, label in enumerate(labels)}
     terms = to_terms(pubo, vartype=wanted)
@@ -124,7 +124,7 @@ def write_pubo(
             else {_to_key(term): value for term, value in terms.items()}
         )
         wanted = _wanted(pubo, vartype)
-        content = {"vartype": wanted, "variables": labels_of(pubo), "terms": listed}
+        content = {"vartype": wanted, "variables": pubo.labels, "terms": listed}
     with atomic.write_atomically(path) as stream:
         stream.write(orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n")
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from qcompile.errors import FormatError, InputError
+from qcompile.runtime.text import one_line
 from qcompile.stages.machine import LARGEST, Machine
 
 __all__ = ["catalogue", "load_machine", "machine_from_sampler", "read_ranges"]
@@ -118,17 +119,11 @@ def _read(path: Traversable, name: str) -> Machine:
             raise FormatError("dotted keys have too many parts")
         content = tomllib.loads(text.decode())
     except (OSError, ValueError, RecursionError, MemoryError) as error:
-        raise FormatError(f"{path}: invalid TOML: {_shortened(error)}") from None
+        raise FormatError(f"{path}: invalid TOML: {one_line(error)}") from None
     try:
         return _machine_from(content, name)
     except ValueError as error:  # also raised by Python where a number has too many digits
-        raise FormatError(f"{path}: {_shortened(error)}") from None
-
-
-def _shortened(error: Exception) -> str:
-    """Return the reason as one line of bounded length, as it may quote the file."""
-    reason = " ".join(str(error).split()) or type(error).__name__
-    return reason if len(reason) <= 300 else reason[:300] + "..."
+        raise FormatError(f"{path}: {one_line(error)}") from None
 
 
 def _machine_from(content: Mapping[str, Any], name: str) -> Machine:

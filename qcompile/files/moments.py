@@ -18,6 +18,7 @@ from qcompile.files.guarded import (
 )
 from qcompile.stages.arrays import frozen
 from qcompile.stages.moments import Moments
+from qcompile.stages.source import Source
 
 __all__ = ["load_moments", "save_moments"]
 
@@ -31,7 +32,7 @@ def save_moments(moments: Moments, path: str | Path) -> None:
         "count": moments.count,
         "sum_of_squares": moments.sum_of_squares,
         "preparation": preparation_to_dict(moments.preparation),
-        "source": dict(moments.source),
+        "source": moments.source.to_dict(),
     }
     arrays = {_tensor_name(*key): tensor for key, tensor in moments.tensors.items()}
     write_npz(path, header, arrays)
@@ -58,7 +59,7 @@ def load_moments(path: str | Path) -> Moments:
             sum_of_squares=squares,
             tensors=tensors,
             preparation=preparation_from_dict(header["preparation"]),
-            source=as_record(header["source"]),
+            source=Source.of(as_record(header["source"])),
         )
 
 

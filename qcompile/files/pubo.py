@@ -30,8 +30,10 @@ from qcompile.files.guarded import (
 from qcompile.files.loss import loss_from_dict, loss_to_dict
 from qcompile.stages.arrays import frozen
 from qcompile.stages.encoding import Encoding
+from qcompile.stages.origin import Origin
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.pubo import Pubo
+from qcompile.stages.source import Source
 
 __all__ = [
     "check_widths",
@@ -84,7 +86,7 @@ def save_pubo(pubo: Pubo, path: str | Path) -> None:
         "l0": pubo.l0,
         "dropped": pubo.dropped,
         "preparation": preparation_to_dict(pubo.preparation),
-        "source": dict(pubo.source),
+        "source": pubo.source.to_dict(),
     }
     if str(path).endswith(".npz"):
         arrays: dict[str, NDArray[Any]] = {}
@@ -142,12 +144,14 @@ def _pubo_from(header: Mapping[str, Any], terms: list[tuple[Any, Any]]) -> Pubo:
         constant=finite(header["constant"]),
         indices=tuple(indices),
         coefficients=tuple(coefficients),
-        encoding=None if encoding is None else encoding_from_dict(encoding, variables),
-        loss=None if header["loss"] is None else loss_from_dict(header["loss"]),
-        l0=finite(header["l0"]),
-        dropped=finite(header["dropped"]),
-        preparation=preparation_from_dict(header["preparation"]),
-        source=as_record(header["source"]),
+        origin=Origin(
+            encoding=None if encoding is None else encoding_from_dict(encoding, variables),
+            loss=None if header["loss"] is None else loss_from_dict(header["loss"]),
+            l0=finite(header["l0"]),
+            dropped=finite(header["dropped"]),
+            preparation=preparation_from_dict(header["preparation"]),
+            source=Source.of(as_record(header["source"])),
+        ),
     )
     if pubo.encoding is not None and pubo.encoding.variables > variables:
         raise FormatError(f"{pubo.encoding.variables} bits of weights exceed {variables} variables")

@@ -40,8 +40,10 @@ from qcompile.files.loss import loss_from_dict, loss_to_dict
 from qcompile.files.pubo import check_widths, encoding_from_dict, encoding_to_dict, numbers, whole
 from qcompile.files.qubo_text import LINES, TEXTS
 from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.origin import Origin
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Ancillas, Fingerprint, Qubo, Seal, fingerprint, row_marks
+from qcompile.stages.source import Source
 
 __all__ = ["ENDINGS", "load_qubo", "save_qubo"]
 
@@ -96,7 +98,7 @@ def _metadata(qubo: Qubo, pubo: Pubo | None) -> dict[str, Any]:
         **_in_plain_sight(qubo),
         "loss_record": None if loss is None else loss_to_dict(loss),
         "preparation": preparation_to_dict(preparation),
-        "source": dict(qubo.source),
+        "source": qubo.source.to_dict(),
         "cover": qubo.method,
         "optimal": qubo.optimal,
         "bound": qubo.bound,
@@ -339,13 +341,15 @@ def _assemble(
         optimal=known["optimal"],
         bound=known["bound"],
         error=finite(known["error"]),
-        dropped=finite(known["dropped"]),
         truncated=None
         if truncated is None
         else Pubo.from_dict({tuple(t): float(v) for t, v in truncated}, variables=logical),
-        encoding=encoding,
-        loss=None if record is None else loss_from_dict(record),
-        l0=finite(known["l0"]),
-        preparation=preparation_from_dict(known["preparation"]),
-        source=as_record(known["source"]),
+        origin=Origin(
+            encoding=encoding,
+            loss=None if record is None else loss_from_dict(record),
+            l0=finite(known["l0"]),
+            dropped=finite(known["dropped"]),
+            preparation=preparation_from_dict(known["preparation"]),
+            source=Source.of(as_record(known["source"])),
+        ),
     )

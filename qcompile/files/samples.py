@@ -17,8 +17,7 @@ from qcompile.files.atomic import write_atomically
 from qcompile.files.guarded import as_record, explained, read_json
 from qcompile.runtime import memory
 from qcompile.stages.arrays import frozen
-from qcompile.stages.labels import labels_of, vartype_of
-from qcompile.stages.pubo import Pubo
+from qcompile.stages.problem import Problem
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import BROKEN, WRONG, Samples, alike, samples_of
 
@@ -42,9 +41,9 @@ def save_samples(samples: Samples, path: str | Path, *, problem: Any = None) -> 
     """
     kept = {k: v for k, v in samples.info.items() if not _is_clock(k, v)}
     found = replace(samples, info=kept).to_sampleset()
-    if isinstance(problem, Pubo | Qubo):
-        found = found.relabel_variables(dict(enumerate(labels_of(problem))), inplace=False)
-        found = found.change_vartype(vartype_of(problem), inplace=False)
+    if isinstance(problem, Problem):
+        found = found.relabel_variables(dict(enumerate(problem.labels)), inplace=False)
+        found = found.change_vartype(problem.vartype, inplace=False)
     content = found.to_serializable()
     _spare_integers(content["vectors"]["energy"])
     with write_atomically(path) as stream:
@@ -62,7 +61,7 @@ def _is_clock(key: str, value: Any) -> bool:
     )
 
 
-def load_samples(path: str | Path, problem: Pubo | Qubo) -> Samples:
+def load_samples(path: str | Path, problem: Problem) -> Samples:
     """Read a SampleSet in dimod's JSON with the bits of the problem, or its bits and ancillas.
 
     Energies are recomputed. If those in the file differ, the samples belong to another problem.
@@ -116,15 +115,14 @@ def _arrays_in(value: Any) -> Iterator[Mapping[str, Any]]:
             yield from _arrays_in(inner)
 
 
-def from_sampleset(found: Any, problem: Pubo | Qubo) -> Samples:
+def from_sampleset(found: Any, problem: Problem) -> Samples:
     """Return the samples of a problem, with or without its ancillas, after checking energies."""
     if not len(found):
         raise FormatError("no samples")
     binary = found.change_vartype("BINARY", inplace=False)
-    logical = problem.logical if isinstance(problem, Qubo) else problem.variables
-    every = problem.variables
+    logical, every = problem.logical, problem.variables
     place = {label: i for i, label in enumerate(binary.variables)}
-    labels = labels_of(problem)
+    labels = problem.labels
     if set(place) == set(labels):
         place = {number: place[label] for number, label in enumerate(labels)}
     known = every if all(v in place for v in range(every)) else logical
@@ -136,7 +134,7 @@ def from_sampleset(found: Any, problem: Pubo | Qubo) -> Samples:
             else f"samples of {len(place)} variables; expected {known}, as in the problem"
         )
     values = np.asarray(binary.record.sample)[:, [place[v] for v in range(known)]]
-    with_ancillas = isinstance(problem, Qubo) and known == every and every > logical
+    with_ancillas = known == every > logical
     violations = _counts(binary, "ancilla_violations")
     if with_ancillas and isinstance(problem, Qubo):
         bits, violations = problem.restrict(values)

@@ -1,7 +1,7 @@
-"""What a machine answered -> Samples: every number checked against the problem that was sent.
+"""Answer of a solver -> Samples, with every number checked against the problem that was sent.
 
-The client of Ocean takes flipped bits, wrong energies and missing rows without a word. Here rows,
-reads and energies must be exactly those of the problem, or the answer is refused.
+Ocean's client accepts flipped bits, wrong energies and missing rows. Here an answer is refused
+unless its rows, reads and energies are exactly those of the problem.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import base64
 import binascii
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from qcompile.stages.samples import Samples, samples_of
 __all__ = ["read_bqm_answer", "read_nonlinear_answer", "read_qpu_answer"]
 
 
-# Energies of the server are sums of the same numbers in another order.
+# Relative tolerance: the server adds up the same numbers in another order.
 _SAME = 1e-6
 
 
@@ -40,13 +41,13 @@ def read_qpu_answer(
     repair: str = "majority",
     complete: bool = True,
 ) -> Samples:
-    """Read an answer in the "qp" format of a problem of spins sent without its offset.
+    """Read an answer of a QPU, in the "qp" format, to a problem sent without its offset.
 
-    Raw answers have no numbers of occurrences: every row is a read. If not `complete`, the best
-    rows only were asked for, and there may be fewer reads.
+    A raw answer has no occurrences: every row is one read. Unless `complete`, only the best rows
+    were asked for, and there may be fewer reads.
     """
     if answer.get("format") != "qp":
-        raise FormatError(f"an answer in format {answer.get('format')!r}; expected qp")
+        raise FormatError(f"the answer has format {answer.get('format')!r}; expected 'qp'")
     energies = _numbers(answer, "energies", "<f8")
     occurrences = np.ones(len(energies), dtype=np.int32)
     if answer.get("num_occurrences") is not None:
@@ -55,14 +56,18 @@ def read_qpu_answer(
     order = np.argsort(active, kind="stable")
     if not np.array_equal(active[order], embedded.qubits):
         raise FormatError(
-            f"an answer for {len(active)} qubits, not the {len(embedded.qubits)} that were sent"
+            f"the answer has {len(active)} qubits; expected the {len(embedded.qubits)} of the "
+            "problem"
         )
     if not len(energies) or len(occurrences) != len(energies) or occurrences.min() < 1:
-        raise FormatError(f"{len(energies)} energies and {len(occurrences)} numbers of occurrences")
+        raise FormatError(
+            f"the answer has {len(energies)} energies and {len(occurrences)} occurrences; expected "
+            "as many of both, each occurrence at least 1"
+        )
     spins = _spins(_bytes(answer, "solutions"), len(energies), len(active))[:, order]
     total = int(occurrences.sum(dtype=np.int64))
     if total > reads or (complete and total < reads):
-        raise FormatError(f"an answer of {total} reads; {reads} were asked for")
+        raise FormatError(f"the answer has {total} reads; expected {reads}")
     _check_energies(energies, embedded.energies(spins) - embedded.offset)
     import dimod
 
@@ -81,37 +86,31 @@ def read_bqm_answer(answer: Mapping[str, Any], qubo: Qubo) -> Samples:
     """Read the answer of the hybrid solver for binary quadratic models."""
     content = answer.get("data")
     if answer.get("format") != "bq" or not isinstance(content, dict):
-        raise FormatError(f"an answer in format {answer.get('format')!r}; expected bq")
+        raise FormatError(f"the answer has format {answer.get('format')!r}; expected 'bq'")
     found = sampleset_of(content)
     if len(found):
-        # a solver may leave out the offset
+        # some solvers leave out the offset
         own = np.asarray(found.record.energy, dtype=np.float64)
         true = np.asarray(qubo.to_bqm().energies(found.change_vartype("BINARY", inplace=False)))
         if np.allclose(own + qubo.offset, true, rtol=_SAME, atol=_SAME * np.abs(true).max()):
             found.record.energy[:] = true
     samples = from_sampleset(found, qubo)
-    return _told(samples, {"timing": _timing(found.info), "space": "qubo"})
+    return replace(samples, info={"timing": _timing(found.info), "space": "qubo"})
 
 
 def read_nonlinear_answer(
     answer: Mapping[str, Any], states: bytes, problem: NonlinearProblem, source: Pubo | Qubo
 ) -> Samples:
-    """Read the states of the nonlinear solver."""
+    """Read the answer of the nonlinear solver, whose states come in a file of their own."""
     bits = problem.read_states(io.BytesIO(states))
     samples = samples_of(source, bits)
-    return _told(samples, {"timing": _timing(answer), "space": problem.space})
+    return replace(samples, info={"timing": _timing(answer), "space": problem.space})
 
 
-def _told(samples: Samples, info: dict[str, Any]) -> Samples:
-    from dataclasses import replace
-
-    return replace(samples, info=info)
-
-
-def _timing(told: Mapping[str, Any]) -> dict[str, float]:
-    """Keep the plain numbers of what the machine says about its time."""
-    timing = told.get("timing")
-    source = timing if isinstance(timing, dict) else told
+def _timing(answer: Mapping[str, Any]) -> dict[str, float]:
+    """Return the times that an answer states, as plain numbers."""
+    timing = answer.get("timing")
+    source = timing if isinstance(timing, dict) else answer
     return {
         str(k): v
         for k, v in source.items()
@@ -123,23 +122,25 @@ def _bytes(answer: Mapping[str, Any], name: str) -> bytes:
     try:
         return base64.b64decode(str(answer[name]), validate=True)
     except KeyError:
-        raise FormatError(f"an answer without {name}") from None
+        raise FormatError(f"the answer has no {name}") from None
     except (binascii.Error, ValueError):
-        raise FormatError(f"{name} of the answer is damaged") from None
+        raise FormatError(f"the {name} of the answer are not valid base64") from None
 
 
 def _numbers(answer: Mapping[str, Any], name: str, kind: str) -> NDArray[Any]:
     content = _bytes(answer, name)
     if len(content) % np.dtype(kind).itemsize:
-        raise FormatError(f"{name} of the answer is cut off")
+        raise FormatError(f"the {name} of the answer are cut off")
     return np.frombuffer(content, dtype=kind)
 
 
 def _spins(packed: bytes, rows: int, columns: int) -> NDArray[np.int8]:
-    """Read bits, the highest of each byte first, every row filled up to whole bytes."""
+    """Unpack spins from bits, the highest of each byte first, every row padded to whole bytes."""
     width = -(-columns // 8)
     if len(packed) != rows * width:
-        raise FormatError(f"solutions of {len(packed)} bytes; {rows} rows need {rows * width}")
+        raise FormatError(
+            f"the answer has {len(packed)} bytes of solutions; {rows} rows need {rows * width}"
+        )
     bits = np.unpackbits(np.frombuffer(packed, dtype=np.uint8).reshape(rows, width), axis=1)
     return (2 * bits[:, :columns].astype(np.int8) - 1).astype(np.int8)
 

@@ -1,4 +1,4 @@
-"""Chains for a solver as it is now: found, or moved to a graph that changed."""
+"""Find chains of qubits on the present working graph, or reuse chains found before."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import logging
 from dataclasses import replace
 from pathlib import Path
 
-from qcompile.embedding.embed import embed
+from qcompile.embedding.embed import find_embedding
 from qcompile.errors import InputError, QcompileError
 from qcompile.leap.job_store import list_jobs
+from qcompile.runtime.progress import muted
 from qcompile.stages.embedded import Embedding, check_embedding, problem_id
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
@@ -20,17 +21,19 @@ _log = logging.getLogger("qcompile")
 
 
 def move_chains(embedding: Embedding, qubo: Qubo, machine: Machine) -> Embedding | None:
-    """Return the same chains on the machine as it is now, or say why they no longer serve."""
+    """Return the same chains on the machine's present graph, or None if it lacks some of them."""
     try:
         check_embedding(embedding, qubo, machine)
     except InputError as error:
-        _log.warning("warning: new chains for %s as it is now: %s", machine.name, error)
+        _log.warning(
+            "warning: searching for new chains on the present graph of %s: %s", machine.name, error
+        )
         return None
     return replace(embedding, machine=machine)
 
 
 def earlier_chains(qubo: Qubo, machine: Machine, jobs: str | Path | None) -> Embedding | None:
-    """Look for chains of an earlier job: same structure, same working graph."""
+    """Return the chains of an earlier job of the same structure on the same working graph."""
     wanted = (problem_id(qubo), machine.graph_id)
     for job in reversed(list_jobs(jobs)):
         if job.solver_type != "qpu":
@@ -49,4 +52,5 @@ def earlier_chains(qubo: Qubo, machine: Machine, jobs: str | Path | None) -> Emb
 
 def find_chains(qubo: Qubo, machine: Machine, seed: int = 0) -> Embedding:
     """Search for chains on a machine."""
-    return embed(qubo, machine, seed=seed).embedding
+    with muted():  # the search counts tries, the job counts parts
+        return find_embedding(qubo, machine, seed=seed)

@@ -1,15 +1,14 @@
-"""A line to Leap: Ocean's configuration, one solver, and single requests that never repeat blindly.
+"""A connection to Leap, as Ocean is configured, to one solver, by single requests.
 
-Ocean's own futures poll in background threads and give no word on a request whose outcome is
-unknown. Here every request is made once, in the open, through the client's REST layer
-(`dwave.cloud.api`), so that a job folder can be written before and after each of them.
+Ocean's own futures poll in background threads and do not tell if the outcome of a request is
+unknown. Here every request is made once, in the calling thread, through the client's REST layer
+(`dwave.cloud.api`), so that a job folder can be written before and after each request.
 """
 
 from __future__ import annotations
 
 import hmac
 import io
-import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ import orjson
 
 from qcompile.errors import InputError, LeapError
 from qcompile.files.machines import machine_from_sampler
+from qcompile.leap.records import PROBLEM_ID, Solver
 from qcompile.leap.redaction import keep_secret, scrub, withholding
 from qcompile.leap.retry import REJECTED, UNKNOWN, Failure, Patience, ask, attempt
 from qcompile.stages.machine import Machine
@@ -33,25 +33,23 @@ __all__ = ["PROBLEM_TYPES", "SOLVER_TYPES", "Leap", "connect"]
 SOLVER_TYPES = ("qpu", "hybrid", "nl")
 PROBLEM_TYPES = {"qpu": "ising", "hybrid": "bqm", "nl": "nl"}
 
-# Which solver is taken where none is named: Ocean's own choices.
+# The solver that is used if none is named: Ocean's own choices.
 _CHOICES: dict[str, dict[str, Any]] = {
     "qpu": {"qpu": True, "order_by": "-num_active_qubits"},
     "hybrid": {"supported_problem_types__contains": "bqm", "order_by": "-properties.version"},
     "nl": {"supported_problem_types__contains": "nl", "order_by": "-properties.version"},
 }
 _CONNECT = 10.0  # seconds
-# An id becomes part of an address: nothing that could lead elsewhere.
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
-_LARGEST_ANSWER = 1 << 30
-# The client repeats parts of an upload by itself: that may take longer than a single request.
+_LARGEST_ANSWER = 1 << 30  # bytes
+# An upload is many requests, which the client repeats by itself: allow as many times `give_up`.
 _UPLOADS = 10
-_MOST_FOUND = 100
+_MOST_FOUND = 100  # problems with one label
 _MOST_POLLED = 100  # ids in one address
 _CHUNK = 1 << 16
 
 
 class Leap:
-    """An open line to one region of Leap, as one user. Made by `connect`."""
+    """An open connection to one region of Leap, as one user; see `connect`."""
 
     def __init__(self, client: Any, solver_type: str, patience: Patience) -> None:
         from dwave.cloud import api
@@ -60,7 +58,7 @@ class Leap:
         self.patience = patience
         self.endpoint = _plain(str(client.config.endpoint))
         self._client = client
-        # no repetition below us: whether a request may be repeated is decided where it is made
+        # the session repeats nothing: the caller decides whether a request may be repeated
         self._problems = api.Problems.from_config(
             client.config,
             retry={"total": 0},
@@ -74,15 +72,15 @@ class Leap:
         return f"Leap({self.endpoint!r}, {self.solver_type!r})"
 
     def __reduce__(self) -> Any:
-        raise TypeError("a line to Leap is not for pickling: it knows the token")
+        raise TypeError("a connection to Leap cannot be pickled: it holds the token")
 
     def fingerprint(self, job: str) -> str:
-        """Mark the account without giving it away: a keyed digest of the token."""
+        """Return a mark of the account: a digest of the token, keyed with the job's id."""
         token = str(self._client.config.token).encode()
         return hmac.new(f"qcompile {job}".encode(), token, "sha256").hexdigest()[:24]
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._problems.close()
         self._client.close(wait=False)
 
@@ -90,11 +88,11 @@ class Leap:
 
     @cached_property
     def solver(self) -> Any:
-        """The solver that the configuration or the options name, as it is now."""
+        """The solver that the configuration or the caller names, as it was when first used."""
         from dwave.cloud.exceptions import SolverNotFoundError
 
         def fetch() -> Any:
-            # absence is an answer, not a failure: it must not be asked for again
+            # a solver that is missing is not a failure of the request: do not repeat it
             try:
                 return self._client.get_solver(refresh=True)
             except SolverNotFoundError:
@@ -120,14 +118,14 @@ class Leap:
             "(name one with solver=, or choose another solver_type= or profile=)"
         )
 
-    def look_again(self) -> None:
-        """Forget the solver: its working graph may have changed."""
+    def refresh(self) -> None:
+        """Fetch the solver anew when it is next used: its working graph may have changed."""
         self.__dict__.pop("solver", None)
         self.__dict__.pop("machine", None)
 
     @cached_property
     def machine(self) -> Machine:
-        """The live working graph and ranges of a QPU."""
+        """The working graph and the ranges of a QPU."""
         solver = self.solver
         return machine_from_sampler(
             SimpleNamespace(
@@ -138,50 +136,49 @@ class Leap:
         )
 
     @property
-    def identity(self) -> dict[str, Any]:
-        """Name and version of the solver, as the server wants them in a problem."""
-        return dict(self.solver.identity.dict())
+    def identity(self) -> Solver:
+        """The name and the version of the solver."""
+        return Solver.from_dict(self.solver.identity.dict())
 
     # --- problems -------------------------------------------------------------------------
 
     def encode(
         self, fields: Mapping[int, float], couplings: Mapping[tuple[int, int], float]
     ) -> dict[str, Any]:
-        """Write a problem of spins in the solver's order of qubits and couplers."""
+        """Return an Ising problem in the solver's order of qubits and couplers."""
         from dwave.cloud.coders import encode_problem_as_qp
 
         return dict(encode_problem_as_qp(self.solver, fields, couplings, 0.0, True))
 
     def upload(self, content: bytes) -> str:
-        """Bring the data of a problem for a hybrid solver to the server; that is not billed."""
+        """Upload the data of a problem for a hybrid solver, which is not billed; return its id."""
         found, failure = attempt(
             lambda: self._client.upload_problem_encoded(io.BytesIO(content)).result(
                 timeout=_UPLOADS * self.patience.give_up
             )
         )
         if failure is not None:
-            raise LeapError(f"the problem could not be uploaded: {failure.text}")
+            raise LeapError(f"uploading the problem: {failure.text}")
         return _checked_id(found)
 
     def post(
         self, data: Mapping[str, Any], parameters: Mapping[str, Any], label: str
     ) -> tuple[str | None, Failure | None]:
-        """Submit one problem, once; gives its id, or why there is none.
+        """Submit one problem, once, and return its id or the failure.
 
-        Both, where the server answered with an id but for another label.
+        Both are returned if the server replied with an id, but for another label.
         """
         from dwave.cloud.api import models
 
         class Job(models.ProblemJob):  # type: ignore[misc]
-            """Hybrid solvers have no version: as in Ocean's own requests, it is left out then."""
+            """Leaves out what is None, as Ocean does: hybrid solvers have no version."""
 
             def model_dump(self, **options: Any) -> Any:
                 return super().model_dump(**options, exclude_none=True)
 
         kind = PROBLEM_TYPES[self.solver_type]
-        job = Job(
-            data=dict(data), params=dict(parameters), solver=self.identity, type=kind, label=label
-        )
+        solver = dict(self.solver.identity.dict())
+        job = Job(data=dict(data), params=dict(parameters), solver=solver, type=kind, label=label)
         replies, failure = attempt(lambda: self._problems.submit_problems([job]))
         if failure is not None:
             return None, failure
@@ -191,8 +188,8 @@ class Leap:
         reply = replies[0]
         if isinstance(reply, models.ProblemSubmitError):
             return None, Failure(REJECTED, scrub(f"{reply.error_code}, {reply.error_msg}"))
-        if not _ID.fullmatch(reply.id):
-            return None, Failure(UNKNOWN, "a reply with an id that is none", replied=True)
+        if not PROBLEM_ID.fullmatch(reply.id):
+            return None, Failure(UNKNOWN, "a reply with an invalid problem id", replied=True)
         if reply.label != label:
             text = f"a reply for the label {scrub(str(reply.label))!r}"
             return str(reply.id), Failure(UNKNOWN, text, replied=True)
@@ -204,38 +201,38 @@ class Leap:
         found = ask(
             lambda: _rows(self._get("", query, "problems"), "id", "label", "submitted_on"),
             self.patience,
-            "looking the job up by its label",
+            "looking up the job by its label",
         )
-        # the server matches parts of labels
+        # the server also returns longer labels that contain this one
         own = [row for row in found if row["label"] == label]
         own.sort(key=lambda row: (str(row["submitted_on"]), str(row["id"])))
         return [_checked_id(row["id"]) for row in own]
 
     def statuses(self, ids: Sequence[str], left: float | None = None) -> dict[str, str]:
-        """Ask how problems are getting on; the server holds the request until there is news.
+        """Return the status of each problem; the server holds the request until one changes.
 
-        Whoever polls waits here, so that no two polls are closer than a second. It is asked again
-        after failures for as long as is `left`.
+        A poll waits here until `patience.poll` seconds after the last one. After failures it is
+        repeated for `left` seconds.
         """
         known: dict[str, str] = {}
         hold = self.patience.hold if left is None else min(self.patience.hold, int(left) or 1)
         for start in range(0, len(ids), _MOST_POLLED):
             some = ids[start : start + _MOST_POLLED]
-            # the first news of any of them ends the wait for all
+            # the first change of any problem ends the wait for all
             query = {"id": ",".join(some), "timeout": hold if start == 0 else 0}
             time.sleep(max(0.0, self._last_poll + self.patience.poll - time.monotonic()))
             self._last_poll = time.monotonic()
             found = ask(
                 lambda query=query: _rows(self._get("", query, "problems"), "id", "status"),  # type: ignore[misc]
                 self.patience,
-                "asking how the job is getting on",
+                "asking for the status of the job",
                 give_up=None if left is None else max(left, self.patience.give_up),
             )
             known |= {str(row["id"]): str(row["status"]) for row in found if row["id"] in some}
         return known
 
     def answer(self, problem: str) -> dict[str, Any]:
-        """Fetch status and answer of a problem; replies that cannot be read are fetched again."""
+        """Fetch the status and the answer of a problem, again if the reply cannot be read."""
         found = ask(
             lambda: _rows([self._get(problem, {}, "problem")], "id", "status")[0],
             self.patience,
@@ -248,15 +245,15 @@ class Leap:
         return found
 
     def _get(self, path: str, query: Mapping[str, Any], kind: str) -> Any:
-        """Read a reply of JSON.
+        """Return a reply in JSON.
 
-        Not through Ocean's models: they refuse answers that lack what they need not have.
+        Ocean's models are not used: they refuse valid answers that lack optional fields.
         """
         media = f"application/vnd.dwave.sapi.{kind}+json"
         return orjson.loads(self._read(path, query, media, accept_version="~=3.0"))
 
     def _read(self, path: str, query: Mapping[str, Any], media: str, **accept: Any) -> bytes:
-        """Read a reply to its end, within its time and size; a slow drip is no reply."""
+        """Return a whole reply, within the limits on its time and size."""
         session = self._problems.session
         deadline = time.monotonic() + self.patience.request
         if accept:
@@ -269,23 +266,22 @@ class Leap:
                     for chunk in response.iter_content(_CHUNK):
                         content += chunk
                         if len(content) > _LARGEST_ANSWER:
-                            raise ValueError(f"an answer of more than {_LARGEST_ANSWER} bytes")
+                            raise ValueError(f"it exceeds {_LARGEST_ANSWER} bytes")
                 return bytes(content)
         finally:
             session.unset_accept()
 
     def download(self, answer: Mapping[str, Any]) -> bytes:
-        """Fetch the binary part of an answer; only from where the problem was sent."""
+        """Fetch the binary part of an answer, from the server of the problem only."""
         from dwave.cloud.api import constants, models
 
         reference = models.UnstructuredProblemAnswerBinaryRef.model_validate(dict(answer))
         address = urlsplit(self._problems.session.create_url(reference.url))
         home = urlsplit(self.endpoint)
         if (address.scheme, address.netloc) != (home.scheme, home.netloc):
-            raise LeapError("the answer lies on another server; the token is not sent there")
-
+            raise LeapError("the answer is on another server; the token is not sent there")
         if reference.auth_method != constants.BinaryRefAuthMethod.SAPI_TOKEN:
-            raise LeapError(f"the answer needs {reference.auth_method!r} to be fetched")
+            raise LeapError(f"fetching the answer needs {reference.auth_method!r}; not supported")
         return ask(
             lambda: self._read(reference.url, {}, "application/octet-stream"),
             self.patience,
@@ -293,7 +289,7 @@ class Leap:
         )
 
     def cancel(self, ids: Sequence[str]) -> None:
-        """Ask for problems to be cancelled; whether they were says `statuses`."""
+        """Ask for problems to be cancelled; `statuses` tells whether they were."""
         ask(
             lambda: self._problems.cancel_problems(list(ids)),
             self.patience,
@@ -303,7 +299,7 @@ class Leap:
 
 @contextmanager
 def _cut_off_at(deadline: float, response: Any) -> Iterator[None]:
-    """End a reply that takes too long; timeouts of sockets start anew with every byte."""
+    """End a reply at a deadline; the timeout of a socket starts anew with every byte."""
     end = getattr(response.raw, "shutdown", response.raw.close)
     timer = threading.Timer(max(0.0, deadline - time.monotonic()), end)
     timer.daemon = True
@@ -315,7 +311,7 @@ def _cut_off_at(deadline: float, response: Any) -> Iterator[None]:
 
 
 def _rows(reply: Any, *names: str) -> list[dict[str, Any]]:
-    """Raise unless a list of objects that have what is needed."""
+    """Return a reply that is a list of objects with these fields, or raise ValueError."""
     if not isinstance(reply, list) or not all(
         isinstance(row, dict) and all(name in row for name in names) for row in reply
     ):
@@ -332,40 +328,40 @@ def connect(
     region: str | None = None,
     patience: Patience | None = None,
 ) -> Iterator[Leap]:
-    """Open a line as Ocean's configuration says: dwave.conf, DWAVE_* variables, profile, region."""
+    """Connect to Leap as Ocean is configured: dwave.conf, DWAVE_* variables, profile, region."""
     if solver_type not in SOLVER_TYPES:
         raise InputError(f"solver type {solver_type!r}; expected one of {', '.join(SOLVER_TYPES)}")
     own: dict[str, Any] = {"profile": profile, "region": region}
     if solver is not None:
         own["solver"] = solver
-    elif solver_type != "qpu":  # a QPU named in dwave.conf is not meant then
+    elif solver_type != "qpu":  # ignore a QPU that dwave.conf names
         own["solver"] = _CHOICES[solver_type]
     with withholding():
         waiting = patience or Patience()
         client, failure = attempt(lambda: _client(solver_type, own, waiting.request))
     if client is None:
         assert failure is not None
-        raise InputError(_config_trouble(failure.text))
+        raise InputError(_configuration_error(failure.detail or failure.text))
     try:
-        line = Leap(client, solver_type, waiting)
+        connection = Leap(client, solver_type, waiting)
     except BaseException:
         client.close(wait=False)
         raise
     try:
-        yield line
+        yield connection
     finally:
-        line.close()
+        connection.close()
 
 
 def _client(solver_type: str, own: Mapping[str, Any], request: float) -> Any:
-    """Make Ocean's client, after the address is known to be the one that was asked for."""
+    """Return Ocean's client, after checking that its address is that of the region."""
     from dwave.cloud.client import Client
     from dwave.cloud.config import load_config
     from dwave.cloud.config.models import validate_config_v1
     from dwave.cloud.regions import resolve_endpoints
 
     class StrictClient(Client):  # type: ignore[misc]
-        """Follows no redirect: it would carry the token to whatever host is named."""
+        """Follows no redirect, which would send the token to another host."""
 
         def create_session(self) -> Any:
             session = super().create_session()
@@ -383,7 +379,7 @@ def _client(solver_type: str, own: Mapping[str, Any], request: float) -> Any:
     asked = raw.get("region")
     config = resolve_endpoints(validate_config_v1({**raw, "client": None}))
     if asked and not raw.get("endpoint") and config.region != asked:
-        raise ValueError(f"region {asked} could not be looked up, and no other one is taken")
+        raise ValueError(f"region {asked} could not be looked up, and no other one is used")
     _check_address(str(config.endpoint))
     return StrictClient.from_config(
         **{k: v for k, v in own.items() if k != "region"},
@@ -401,7 +397,7 @@ def _client(solver_type: str, own: Mapping[str, Any], request: float) -> Any:
 def _check_address(endpoint: str) -> None:
     parts = urlsplit(endpoint)
     if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
-        raise ValueError(f"endpoint {_plain(endpoint)}: not https, the token would be readable")
+        raise ValueError(f"endpoint {_plain(endpoint)}: not https, the token would be exposed")
 
 
 def _plain(endpoint: str) -> str:
@@ -413,9 +409,7 @@ def _plain(endpoint: str) -> str:
     return f"{parts.scheme}://{place}{parts.path.rstrip('/')}/"
 
 
-def _config_trouble(text: str) -> str:
-    reason = text.removeprefix("a reply that makes no sense (").removesuffix(")")
-    reason = reason.split(": ", 1)[-1] if reason.startswith(("TypeError", "KeyError")) else reason
+def _configuration_error(reason: str) -> str:
     if "token not defined" in reason:
         return (
             "no API token: set DWAVE_API_TOKEN, or run `dwave setup` once (it writes dwave.conf); "
@@ -425,7 +419,7 @@ def _config_trouble(text: str) -> str:
 
 
 def _mismatch(solver: Any, solver_type: str) -> str:
-    """Say why a solver cannot take problems of a type, or nothing."""
+    """Return why a solver cannot take problems of a type, or an empty text."""
     types = set(getattr(solver, "supported_problem_types", None) or [])
     wanted = PROBLEM_TYPES[solver_type]
     if wanted not in types:
@@ -438,6 +432,6 @@ def _mismatch(solver: Any, solver_type: str) -> str:
 
 
 def _checked_id(found: Any) -> str:
-    if not isinstance(found, str) or not _ID.fullmatch(found):
-        raise LeapError("the server gave an id that is none")
+    if not isinstance(found, str) or not PROBLEM_ID.fullmatch(found):
+        raise LeapError("the server returned an invalid problem id")
     return found

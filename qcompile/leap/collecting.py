@@ -1,4 +1,4 @@
-"""Fetch the answers of a job as they come, check them, and decode them into a classifier."""
+"""Fetch the answers of a job as they come, check them, and decode them to a classifier."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from qcompile.errors import FormatError, LeapError
 from qcompile.files import atomic, guarded
 from qcompile.files.classifier import save_classifier
 from qcompile.files.samples import save_samples
-from qcompile.leap.job import ANSWERED, CANCELLED, FAILED, WAITING, Job, Part
+from qcompile.leap.job import Job
 from qcompile.leap.nonlinear import nonlinear
+from qcompile.leap.records import ANSWERED, CANCELLED, FAILED, WAITING, Part
 from qcompile.objective.decode import decode
-from qcompile.runtime.progress import Bar
+from qcompile.runtime.progress import report
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.embedded import to_embedded
 from qcompile.stages.qubo import Qubo
@@ -33,8 +34,8 @@ _log = logging.getLogger("qcompile")
 _RUNNING = ("PENDING", "IN_PROGRESS")
 
 
-def collect(job: Job, line: Leap, timeout: float, progress: Bar | None) -> None:
-    """Wait until every part is over; answers are written as they come."""
+def collect(job: Job, connection: Leap, timeout: float) -> None:
+    """Wait until every part is over, write each answer as it comes, and report their number."""
     began = time.monotonic()
     while True:
         waiting = {
@@ -45,25 +46,24 @@ def collect(job: Job, line: Leap, timeout: float, progress: Bar | None) -> None:
         if not waiting:
             return
         left = max(1.0, timeout - (time.monotonic() - began))
-        found = line.statuses(list(waiting), left)
+        found = connection.statuses(list(waiting), left)
         for name, part in waiting.items():
-            # a problem that is left out of the reply is asked for by itself
+            # a problem that is missing from the reply is fetched by its id
             if found.get(name) not in _RUNNING:
-                _take(job, part, name, line)
+                _fetch(job, part, name, connection)
         waited = time.monotonic() - began
-        news = ", ".join(sorted(set(found.values()))).lower() or "no word from the server"
-        if progress is not None:
-            done = len(job.parts) - len(waiting)
-            progress(done, len(job.parts), f"{job.solver['name']}: {news}, {waited:.0f} s")
+        news = ", ".join(sorted(set(found.values()))).lower() or "no status from the server"
+        done = len(job.parts) - len(waiting)
+        report(done, len(job.parts), f"{job.solver.name}: {news}, {waited:.0f} s")
         if waited > timeout and any(state.stage == WAITING for state in job.states):
             raise LeapError(f"no answer after {waited:.0f} s ({news})")
 
 
-def _take(job: Job, part: Part, name: str, line: Leap) -> None:
-    """Fetch what became of a part and write it down."""
+def _fetch(job: Job, part: Part, name: str, connection: Leap) -> None:
+    """Fetch the outcome of a part and record it; fetch a damaged answer again."""
     trouble = ""
-    for _ in range(line.patience.answers):
-        content = line.answer(name)
+    for _ in range(connection.patience.answers):
+        content = connection.answer(name)
         status = content.get("status")
         if status in _RUNNING:
             return
@@ -71,29 +71,29 @@ def _take(job: Job, part: Part, name: str, line: Leap) -> None:
             job.record(part, stage=CANCELLED, message="cancelled on the server")
             return
         if status != "COMPLETED":
-            reason = str(content.get("error_message") or "the solver gives no reason")
+            reason = str(content.get("error_message") or "the solver gave no reason")
             job.record(part, stage=FAILED, message=reason)
             return
         try:
-            _keep_answer(job, part, content, line)
+            _keep_answer(job, part, content, connection)
             _read_answer(job, part)
         except FormatError as error:
             trouble = str(error)
-            _log.warning("warning: a damaged answer: %s; fetching it again", trouble)
+            _log.warning("warning: invalid answer: %s; fetching it again", trouble)
             _set_aside(job, part)
-            time.sleep(line.patience.first)
+            time.sleep(connection.patience.first)
             continue
         job.record(part, stage=ANSWERED)
         return
-    raise LeapError(f"the answer cannot be trusted: {trouble} (it is kept in the job's folder)")
+    raise LeapError(f"invalid answer: {trouble} (it is kept in the job's folder)")
 
 
-def _keep_answer(job: Job, part: Part, content: Mapping[str, Any], line: Leap) -> None:
+def _keep_answer(job: Job, part: Part, content: Mapping[str, Any], connection: Leap) -> None:
     answer = content.get("answer")
     if not isinstance(answer, dict):
-        raise FormatError("an answer without content")
+        raise FormatError("the answer has no content")
     if answer.get("format") == "binary-ref":
-        states = line.download(answer)
+        states = connection.download(answer)
         with atomic.write_atomically(job.answer_path(part, ".bin")) as stream:
             stream.write(states)
     with atomic.write_atomically(job.answer_path(part)) as stream:
@@ -101,7 +101,7 @@ def _keep_answer(job: Job, part: Part, content: Mapping[str, Any], line: Leap) -
 
 
 def _set_aside(job: Job, part: Part) -> None:
-    """Keep a damaged answer, it may have cost money, but not where it would be taken for good."""
+    """Keep an invalid answer, which may have cost money, under a name that is never read."""
     for ending in (".json", ".bin"):
         path = job.answer_path(part, ending)
         if path.exists():
@@ -134,17 +134,20 @@ def _read_answer(job: Job, part: Part) -> Samples:
 
 
 def decode_job(job: Job) -> tuple[Samples, Classifier | None]:
-    """Turn the answers into samples and a classifier, in the job's folder."""
+    """Decode the answers, and write the samples and the classifier to the job's folder.
+
+    There is no classifier if the problem was not compiled from data.
+    """
     answered = [part for part in job.parts if job.state(part).stage == ANSWERED]
     lost = [(part, job.state(part)) for part in job.parts if part not in answered]
     if not answered:
         reasons = "; ".join(dict.fromkeys(f"{state.stage}: {state.message}" for _, state in lost))
-        raise LeapError(f"nothing came of it ({reasons})")
+        raise LeapError(f"no part was answered ({reasons})")
     for part, state in lost:
         _log.warning("warning: part %d %s: %s", part.number, state.stage, state.message)
     parts = [_read_answer(job, part) for part in answered]
     if not sum(map(len, parts)):
-        raise LeapError("every sample had a broken chain, and broken ones are discarded")
+        raise LeapError('every sample has a broken chain, and repair="discard" removes them all')
     found = merged(parts, _info(job, answered, parts))
     found = found.lowest(len(found))
     problem = job.problem()
@@ -158,11 +161,12 @@ def decode_job(job: Job) -> tuple[Samples, Classifier | None]:
 
 
 def _info(job: Job, answered: list[Part], parts: list[Samples]) -> dict[str, Any]:
+    """Return the info of the samples of all parts together."""
     timings = [dict(part.info.get("timing", {})) for part in parts]
     names = sorted(set().union(*timings))
     spaces = {str(part.info["space"]) for part in parts if "space" in part.info}
     return {
-        "solver": str(job.solver["name"]),
+        "solver": job.solver.name,
         "job": job.id,
         "problem_ids": [job.state(part).id for part in answered],
         "timing": {name: sum(timing.get(name, 0) for timing in timings) for name in names},
@@ -172,14 +176,14 @@ def _info(job: Job, answered: list[Part], parts: list[Samples]) -> dict[str, Any
 
 
 def _reads(job: Job, answered: list[Part], parts: list[Samples]) -> dict[str, Any]:
-    """Say how many reads were made, and what became of those with broken chains."""
-    told: dict[str, Any] = {}
+    """Return the number of reads, and how those with broken chains were treated."""
+    info: dict[str, Any] = {}
     counts = [part.reads for part in answered if part.reads is not None]
     if len(counts) == len(answered):
-        told["reads"] = sum(counts)
+        info["reads"] = sum(counts)
     if all("repair" in part.info for part in parts):
-        told["repair"] = job.repair
-        told["discarded"] = sum(int(part.info["discarded"]) for part in parts)
+        info["repair"] = job.repair
+        info["discarded"] = sum(int(part.info["discarded"]) for part in parts)
         chains = {str(part.info["chains"]) for part in parts}
-        told |= {"chains": chains.pop()} if len(chains) == 1 else {}
-    return told
+        info |= {"chains": chains.pop()} if len(chains) == 1 else {}
+    return info

@@ -1,4 +1,4 @@
-"""What a submission will cost, said before it is paid: qubits, reads, seconds of a machine."""
+"""The cost of a submission, estimated before it is sent: qubits, reads, seconds of solver time."""
 
 from __future__ import annotations
 
@@ -9,22 +9,26 @@ from types import SimpleNamespace
 from typing import Any
 
 from qcompile.errors import InputError
-from qcompile.leap.job import MOST_PARTS
 from qcompile.leap.nonlinear import NonlinearProblem
 from qcompile.stages.embedded import Embedded
 from qcompile.stages.qubo import Qubo
+from qcompile.stages.record import Record
 
-__all__ = ["Cost", "hybrid_cost", "nonlinear_cost", "qpu_cost"]
+__all__ = ["MOST_PARTS", "Cost", "hybrid_cost", "nonlinear_cost", "qpu_cost"]
+
+
+MOST_PARTS = 1000  # of one job
 
 
 @dataclass(frozen=True)
-class Cost:
-    """What will be asked of a solver, and what that is likely to cost.
+class Cost(Record):
+    """What is asked of a solver, and what that is likely to cost.
 
-    `reads` has one number a problem: more than one where the solver takes only so many at a time.
-    `seconds` is the time that is billed, as far as it can be known before (None: the solver does
-    not tell): QPU access time, or the time limit of a hybrid solver. `limit` is the longest time
-    of one problem that the solver allows.
+    `reads` has one number for each problem. There is more than one problem if the solver limits the
+    reads of each. `seconds` is the time that will be billed: QPU access time, or the time limit of
+    a hybrid solver. It is None if the solver has no timing model. `limit` is the longest time that
+    the solver allows for one problem. By key it reads as in its record:
+    ``cost["seconds_billed"]``.
     """
 
     solver: str
@@ -38,8 +42,13 @@ class Cost:
     load: float | None
     notes: tuple[str, ...] = ()
 
+    @property
+    def problems(self) -> int:
+        """The number of problems that are sent."""
+        return max(1, len(self.reads))
+
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return the record that is written and shown."""
         return {
             "solver": self.solver,
             "solver_type": self.solver_type,
@@ -47,16 +56,49 @@ class Cost:
             "qubits": self.qubits,
             "longest_chain": self.longest_chain,
             "reads": sum(self.reads) if self.reads else None,
-            "problems": max(1, len(self.reads)),
+            "problems": self.problems,
             "seconds_billed": self.seconds,
             "seconds_allowed_per_problem": self.limit,
             "load": self.load,
             "notes": list(self.notes),
         }
 
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Cost:
+        """Return the cost of a record; a value that is missing or invalid counts as unknown.
+
+        A cost is only shown. A damaged one must not keep a job that was paid for from being
+        resumed.
+        """
+        reads = _whole(values.get("reads")) or 0
+        problems = min(_whole(values.get("problems")) or 1, MOST_PARTS)
+        notes = values.get("notes")
+        return cls(
+            solver=str(values.get("solver", "")),
+            solver_type=str(values.get("solver_type", "")),
+            variables=_whole(values.get("variables")) or 0,
+            qubits=_whole(values.get("qubits")),
+            longest_chain=_whole(values.get("longest_chain")),
+            reads=_share(reads, problems) if reads else (),
+            seconds=_number(values.get("seconds_billed")),
+            limit=_number(values.get("seconds_allowed_per_problem")),
+            load=_number(values.get("load")),
+            notes=tuple(map(str, notes)) if isinstance(notes, list) else (),
+        )
+
+
+def _whole(value: Any) -> int | None:
+    plain = isinstance(value, int) and not isinstance(value, bool)
+    return value if plain and value >= 0 else None
+
+
+def _number(value: Any) -> float | None:
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if plain else None
+
 
 def qpu_cost(solver: Any, embedded: Embedded, reads: int, parameters: Mapping[str, Any]) -> Cost:
-    """Split the reads as the solver's limits want it, and estimate the QPU access time."""
+    """Split the reads according to the solver's limits, and estimate the QPU access time."""
     if reads < 1:
         raise InputError(f"{reads} reads; expected at least 1")
     qubits = len(embedded.qubits)
@@ -66,7 +108,7 @@ def qpu_cost(solver: Any, embedded: Embedded, reads: int, parameters: Mapping[st
     single = _access_time(solver, qubits, 1, parameters)
     if single is None:
         reason = _why_unknown(solver, qubits, parameters)
-        notes.append(f"how long a read takes is not known: {reason}")
+        notes.append(f"the time of a read is not known: {reason}")
     elif limit is not None and single > limit:
         raise InputError(
             f"one read takes {single:.4g} s and {solver.name} allows {limit:.4g} s a problem; use "
@@ -78,7 +120,7 @@ def qpu_cost(solver: Any, embedded: Embedded, reads: int, parameters: Mapping[st
             f"{reads} reads; {solver.name} takes {most} at a time, and a job has up to "
             f"{MOST_PARTS} problems: use at most reads={MOST_PARTS * most}"
         )
-    parts = _split(reads, most)
+    parts = _share(reads, -(-reads // most))
     if len(parts) > 1:
         notes.append(f"{solver.name} takes up to {most} reads at a time: {len(parts)} problems")
     times = [_access_time(solver, qubits, count, parameters) for count in parts]
@@ -98,7 +140,7 @@ def qpu_cost(solver: Any, embedded: Embedded, reads: int, parameters: Mapping[st
 
 
 def _check_time(solver: Any, parameters: Mapping[str, Any]) -> None:
-    """Refuse an annealing time that the solver will not take."""
+    """Raise InputError if the annealing time is outside the solver's range."""
     time = parameters.get("annealing_time")
     allowed = solver.properties.get("annealing_time_range")
     if time is None or not allowed:
@@ -111,31 +153,31 @@ def _check_time(solver: Any, parameters: Mapping[str, Any]) -> None:
 
 
 def _why_unknown(solver: Any, qubits: int, parameters: Mapping[str, Any]) -> str:
-    told = {k: v for k, v in parameters.items() if k != "num_reads"}
+    """Return the reason why the solver's timing model gives no time."""
+    others = {k: v for k, v in parameters.items() if k != "num_reads"}
     try:
-        solver.estimate_qpu_access_time(qubits, num_reads=1, **told)
+        solver.estimate_qpu_access_time(qubits, num_reads=1, **others)
     except Exception as error:
         return str(error).strip("'\"") or type(error).__name__
-    return "the solver does not tell"
+    return "the solver gives no reason"
 
 
-def _split(reads: int, most: int) -> tuple[int, ...]:
-    """Share reads out evenly over as few problems as possible.
+def _share(reads: int, problems: int) -> tuple[int, ...]:
+    """Return the reads of each problem: equal shares, the larger ones first.
 
-    >>> _split(2500, 1000)
+    >>> _share(2500, 3)
     (834, 833, 833)
     """
-    count = -(-reads // most)
-    return tuple(reads // count + (i < reads % count) for i in range(count))
+    return tuple(reads // problems + (i < reads % problems) for i in range(problems))
 
 
 def _access_time(
     solver: Any, qubits: int, reads: int, parameters: Mapping[str, Any]
 ) -> float | None:
-    """Seconds of QPU access, by the solver's own timing model, or None where it has none."""
-    told = {k: v for k, v in parameters.items() if k != "num_reads"}
+    """Return the seconds of QPU access by the solver's timing model, or None if it has none."""
+    others = {k: v for k, v in parameters.items() if k != "num_reads"}
     try:
-        return float(solver.estimate_qpu_access_time(qubits, num_reads=reads, **told)) / 1e6
+        return float(solver.estimate_qpu_access_time(qubits, num_reads=reads, **others)) / 1e6
     except (KeyError, ValueError, TypeError):
         return None
 
@@ -148,15 +190,15 @@ def _run_limit(solver: Any) -> float | None:
 def _most_reads(
     solver: Any, qubits: int, parameters: Mapping[str, Any], limit: float | None
 ) -> int:
-    """Return the most reads that one problem may have: by number, and by time."""
+    """Return the most reads of one problem that the limits on number and time allow."""
     most = int(solver.properties.get("num_reads_range", (1, 10_000))[1])
     with suppress(
         KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError
-    ):  # properties that a solver lacks
+    ):  # the solver lacks a property
         most = max(1, min(most, int(solver.max_num_reads(**parameters))))
     if limit is None or (_access_time(solver, qubits, most, parameters) or 0.0) <= limit:
         return most
-    low, high = 1, most  # one read is allowed, `most` are too many
+    low, high = 1, most  # one read is allowed, `most` reads exceed the limit
     while high - low > 1:
         middle = (low + high) // 2
         fits = (_access_time(solver, qubits, middle, parameters) or 0.0) <= limit
@@ -165,13 +207,13 @@ def _most_reads(
 
 
 def hybrid_cost(solver: Any, qubo: Qubo, time_limit: float | None) -> Cost:
-    """Return the time limit of the hybrid BQM solver: at least what the solver wants."""
+    """Return the cost at the hybrid BQM solver: by default its least time limit."""
     from dwave.system import LeapHybridSampler
 
     most = solver.properties.get("maximum_number_of_variables")
     if most is not None and qubo.variables > most:
         raise InputError(f"{qubo.variables} variables; {solver.name} takes up to {most}")
-    # the rule is Ocean's own; it looks at nothing but the properties
+    # Ocean's own rule; it reads only the properties
     least = LeapHybridSampler.min_time_limit(
         SimpleNamespace(properties=solver.properties), SimpleNamespace(num_variables=qubo.variables)
     )
@@ -179,7 +221,7 @@ def hybrid_cost(solver: Any, qubo: Qubo, time_limit: float | None) -> Cost:
 
 
 def nonlinear_cost(solver: Any, problem: NonlinearProblem, time_limit: float | None) -> Cost:
-    """Return the time limit of the nonlinear solver."""
+    """Return the cost at the nonlinear solver: by default its least time limit."""
     from dwave.system.samplers import LeapHybridNLSampler
 
     least = LeapHybridNLSampler.estimated_min_time_limit(

@@ -1,9 +1,10 @@
 """Pubo -> a dwave-optimization model for Leap's nonlinear solver: no ancillas, no chains.
 
-A cubic of the data is put on the weights themselves: each is a whole number of steps, and the
-objective is constant + g·d + dᵀHd/2 + T(d,d,d)/6 with d the distance from the offsets. Every other
-polynomial (higher orders, ℓ0 indicators, no data at all) is put on its bits, term by term. The
-model is a stranger's arithmetic, so it is compared with the polynomial before it is sent.
+If the polynomial is a cubic of the weights, the model is over the weights themselves. Each is a
+whole number of steps, and the objective is constant + g·d + dᵀHd/2 + T(d,d,d)/6 with d the distance
+from the offsets. Every other polynomial (higher orders, ℓ0 indicators, no data at all) is modelled
+over its bits, term by term. The model is evaluated by another library, so it is compared with the
+polynomial before it is sent.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from qcompile.stages.qubo import Qubo
 __all__ = ["NonlinearProblem", "check_nonlinear", "nonlinear", "to_nonlinear"]
 
 
-_SAME = 1e-9
-_CHECKED = 32
+_SAME = 1e-9  # relative tolerance
+_CHECKED = 32  # assignments
 
 
 @dataclass(frozen=True, eq=False)
 class NonlinearProblem:
-    """A dwave-optimization model and what its decision variable stands for.
+    """A dwave-optimization model, and the polynomial that it stands for.
 
-    `space` is "weights" (whole numbers of steps) or "bits".
+    `space` is what the decision variable holds: "weights" (whole numbers of steps) or "bits".
     """
 
     model: Any
@@ -55,16 +56,16 @@ class NonlinearProblem:
         (decision,) = self.model.iter_decisions()
         count = self.model.states.size()
         if not count:
-            raise FormatError("an answer without states")
+            raise FormatError("the answer has no states")
         values = np.array([decision.state(i) for i in range(count)], dtype=np.float64)
         bits = self._bits(values)
         if not np.array_equal(self.decision_of(bits), values):
-            raise FormatError("an answer with values that the problem does not allow")
+            raise FormatError("the answer has values that the problem does not allow")
         return bits
 
     def _bits(self, values: Floats) -> NDArray[np.int8]:
         if not np.isfinite(values).all():
-            raise FormatError("an answer with values that are no numbers")
+            raise FormatError("the answer has a value that is NaN or infinite")
         if self.space == "bits":
             return np.clip(values, 0, 1).astype(np.int8)
         assert self.pubo.encoding is not None
@@ -79,14 +80,14 @@ class NonlinearProblem:
 
 
 def to_nonlinear(pubo: Pubo) -> NonlinearProblem:
-    """Build the model: on the weights where the polynomial is a cubic of them, else on the bits.
+    """Return the model: over the weights if the polynomial is a cubic of them, else over the bits.
 
     >>> pubo = Pubo.from_dict({(0, 1, 2): 2.0, (0,): -1.0, (): 0.5})
     >>> to_nonlinear(pubo).space
     'bits'
     """
     if not pubo.variables:
-        raise InputError("a problem without variables: there is nothing to search")
+        raise InputError("the problem has no variables")
     cubic = weight_cubic(pubo)
     if cubic is None:
         problem = NonlinearProblem(_over_bits(pubo), "bits", pubo)
@@ -130,7 +131,7 @@ def _levels(encoding: Encoding) -> tuple[Floats, Floats]:
 
 
 def _ways(rows: NDArray[np.int64]) -> Floats:
-    """Count the orders in which the entries of each row can be written."""
+    """Return the number of distinct permutations of each row."""
     counts = [
         factorial(len(row)) / prod(factorial(int(c)) for c in np.unique(row, return_counts=True)[1])
         for row in rows
@@ -157,7 +158,7 @@ def _over_bits(pubo: Pubo) -> Any:
 
 
 def _sum_of_products(model: Any, x: Any, rows: NDArray[np.int64], values: Floats) -> Any:
-    """Return Σ value · x_i x_j ..., one product a row."""
+    """Return Σ value · x_i x_j ..., with one product for each row."""
     product = model.constant(np.ascontiguousarray(values))
     for column in rows.T:
         product = product * x[model.constant(np.ascontiguousarray(column))]
@@ -165,13 +166,13 @@ def _sum_of_products(model: Any, x: Any, rows: NDArray[np.int64], values: Floats
 
 
 def check_nonlinear(problem: NonlinearProblem) -> None:
-    """Compare the model with the polynomial at assignments drawn at random, or refuse."""
+    """Raise InputError unless model and polynomial agree at random assignments."""
     model, pubo = problem.model, problem.pubo
     rng = np.random.default_rng(0)
     bits = rng.integers(0, 2, (_CHECKED, pubo.variables), dtype=np.int8)
     bits[0], bits[1] = 0, 1
     (decision,) = model.iter_decisions()
-    # the lock keeps the states in order; the solver is given the model without them
+    # a model can be evaluated only while it is locked; the solver gets it without states
     with model.lock():
         model.states.resize(_CHECKED)
         for i, value in enumerate(problem.decision_of(bits)):
@@ -182,8 +183,8 @@ def check_nonlinear(problem: NonlinearProblem) -> None:
     wrong = float(np.abs(found - true).max())
     if not wrong <= _SAME * max(1e-300, float(np.abs(true).max())):
         raise InputError(
-            f"the nonlinear model differs from the polynomial by {wrong:.3g}: it is not sent; this "
-            "is a fault of qcompile or of dwave-optimization"
+            f"the nonlinear model differs from the polynomial by {wrong:.3g}, so it is not sent; "
+            "this is a bug in qcompile or in dwave-optimization"
         )
 
 

@@ -1,7 +1,7 @@
-"""Keep the API token out of every log line, whatever the level, and out of every error.
+"""Keep the API token out of every log line, at any level, and out of every error.
 
-Ocean's client logs its whole configuration at DEBUG. Once a secret is known here, no log record
-made afterwards holds it; as long as it is not known yet, the chatter of Ocean is withheld.
+Ocean's client logs its whole configuration at DEBUG. Once a secret is known here, no later log
+record holds it. Until then, the messages of Ocean's loggers are withheld.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ __all__ = ["keep_secret", "scrub", "withholding"]
 
 
 _HIDDEN = "***"
-# Shorter words would blot out half of every message; no token is that short.
+# No token is shorter, and shorter words would be replaced in ordinary text.
 _SHORTEST = 6
-_CHATTY = ("dwave", "urllib3", "requests")
+_CLIENT_LOGGERS = ("dwave", "urllib3", "requests")
 
 _words: set[str] = set()
-_unknown = 0  # how many connections are being made whose token is not known yet
+_unknown = 0  # connections under way whose token is not known yet
 _lock = threading.Lock()
 
 
 def keep_secret(*words: str | None) -> None:
-    """Never let these words into a log line again."""
+    """Hide these words in every later log line."""
     _install()
     _words.update(word for word in words if word and len(word) >= _SHORTEST)
 
 
 def scrub(text: str) -> str:
-    """Return the text with every secret blotted out.
+    """Return the text with every secret replaced by ***.
 
     >>> keep_secret("DEV-0123456789")
     >>> scrub("token=DEV-0123456789, region=eu")
@@ -45,7 +45,7 @@ def scrub(text: str) -> str:
 
 @contextmanager
 def withholding() -> Iterator[None]:
-    """Hold back Ocean's chatter as long as the secrets in it are not known."""
+    """Withhold the log messages of Ocean's client while its secrets are not known."""
     global _unknown
     _install()
     with _lock:
@@ -58,7 +58,7 @@ def withholding() -> Iterator[None]:
 
 
 def _install() -> None:
-    """Put the filter where every log record is made: loggers' own filters do not see children."""
+    """Filter every log record where it is made: a logger's filters miss those of its children."""
     with _lock:
         present = logging.getLogRecordFactory()
         if getattr(present, "keeps_secrets", False):
@@ -72,27 +72,28 @@ def _install() -> None:
 
 
 def _cleaned(record: logging.LogRecord) -> logging.LogRecord:
-    chatty = record.name.split(".")[0] in _CHATTY
-    if _unknown and chatty:
-        _say(record, "(withheld while connecting: it may hold the token)")
+    """Return a log record without secrets."""
+    of_client = record.name.split(".")[0] in _CLIENT_LOGGERS
+    if _unknown and of_client:
+        _set_message(record, "(withheld while connecting: it may hold the token)")
         record.exc_info = record.exc_text = None
         return record
     try:
         text = record.getMessage()
-    except Exception:  # logging would print the arguments as they are
-        _say(record, "(a message that cannot be formatted)")
+    except Exception:  # logging would print the arguments, secrets included
+        _set_message(record, "(a message that cannot be formatted)")
         return record
     clean = scrub(text)
     if clean != text:
-        _say(record, clean)
+        _set_message(record, clean)
     if record.exc_info and _words:
-        # handlers print exceptions with their causes, or look into them: Ocean's are kept from
-        # them, and so is every one whose text holds a secret
+        # handlers print exceptions with their causes, or inspect them: they get only the text of
+        # an exception of Ocean's client, or of one whose text holds a secret
         shown = logging.Formatter().formatException(record.exc_info)
-        if chatty or scrub(shown) != shown:
+        if of_client or scrub(shown) != shown:
             record.exc_text, record.exc_info = scrub(shown), None
     return record
 
 
-def _say(record: logging.LogRecord, text: str) -> None:
+def _set_message(record: logging.LogRecord, text: str) -> None:
     record.msg, record.args = text, ()

@@ -1,4 +1,4 @@
-"""How long to wait for others: back-off, what a failed request means, and when to give up."""
+"""Requests that fail: what a failure means, how long to wait, and when to give up."""
 
 from __future__ import annotations
 
@@ -13,30 +13,41 @@ from typing import Any, TypeVar
 
 from qcompile.errors import LeapError
 from qcompile.leap.redaction import scrub
+from qcompile.runtime.text import one_line
 
-__all__ = ["BUSY", "REJECTED", "UNKNOWN", "UNREACHABLE", "Failure", "Patience", "ask", "attempt"]
+__all__ = [
+    "BUSY",
+    "LOCAL",
+    "REJECTED",
+    "UNKNOWN",
+    "UNREACHABLE",
+    "Failure",
+    "Patience",
+    "ask",
+    "attempt",
+]
 
 
 _log = logging.getLogger("qcompile")
 
 T = TypeVar("T")
 
-# What a failed request says about the server.
-UNREACHABLE = "unreachable"  # no connection was made: nothing was received
-BUSY = "busy"  # 429: heard and turned away, nothing was done
-REJECTED = "rejected"  # heard and refused for good
+# The kinds of failure, by what became of the request.
+UNREACHABLE = "unreachable"  # not received: there was no connection
+BUSY = "busy"  # not carried out: the server answered 429
+REJECTED = "rejected"  # not carried out, and repeating it does not help
 UNKNOWN = "unknown"  # it may or may not have been carried out
-OURS = "ours"  # a mistake on this side, before or after: asking again does not help
-_LONGEST_TEXT = 300
+LOCAL = "local"  # an error in this process; repeating the request does not help
 
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds: the first pause after a failure, the longest one, and when to give up.
+    """How long to wait for the server, in seconds.
 
-    Two polls are never closer than `poll` seconds; the server is asked to hold each for `hold`.
-    A single request takes up to `request`. A job whose sending had an unknown outcome is looked
-    for during `grace` before it is sent again. `answers` is how often a damaged answer is fetched.
+    After a failure the pauses grow from `first` to `most`, until `give_up` has passed. A single
+    request may take `request`. Polls are at least `poll` apart, and the server may hold each for
+    `hold`. If the outcome of sending a job is unknown, the job is looked up for `grace` before it
+    is sent again. `answers` is the number of times that an invalid answer is fetched.
     """
 
     first: float = 1.0
@@ -49,7 +60,7 @@ class Patience:
     answers: int = 3
 
     def pauses(self) -> Iterator[float]:
-        """Give ever longer pauses: 1, 2, 4, ... seconds, never above `most`."""
+        """Yield pauses without end, each twice as long as the last: 1, 2, 4, ... up to `most`."""
         pause = self.first
         while True:
             yield min(pause, self.most)
@@ -58,9 +69,10 @@ class Patience:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a request failed, in plain words; nothing of the request itself is kept.
+    """Why a request failed, in words; it keeps nothing of the request, which holds the token.
 
-    `replied` says that the server did answer, with something that cannot be read.
+    `code` is the HTTP status. `replied` states that the server did reply, but the reply cannot be
+    read. `detail` is the message of the exception alone, for local errors and unreadable replies.
     """
 
     kind: str
@@ -68,12 +80,13 @@ class Failure:
     code: int | None = None
     retry_after: float | None = None
     replied: bool = False
+    detail: str = ""
 
 
 def attempt(call: Callable[[], T]) -> tuple[T | None, Failure | None]:
-    """Make a request; whatever goes wrong comes back as a `Failure`.
+    """Make a request; return its result, or a `Failure` in the place of any exception.
 
-    Exceptions of the client carry the request with its headers, token included: none of them
+    Exceptions of the client carry the request with its headers, which hold the token. None of them
     leaves this function, not even as the context of another.
     """
     try:
@@ -89,19 +102,22 @@ def ask(
     *,
     give_up: float | None = None,
 ) -> T:
-    """Make a request that may be repeated safely until it succeeds, or give up in time."""
+    """Repeat a request until it succeeds, or raise LeapError after `give_up` seconds.
+
+    Use it only for requests that change nothing when they are made twice.
+    """
     began = time.monotonic()
     most = patience.give_up if give_up is None else give_up
     for pause in patience.pauses():
         value, failure = attempt(call)
         if failure is None:
             return value  # type: ignore[return-value]
-        if failure.kind in (REJECTED, OURS):
+        if failure.kind in (REJECTED, LOCAL):
             raise LeapError(f"{what}: {failure.text}", failure.code)
         pause = max(pause, failure.retry_after or 0.0)
         waited = time.monotonic() - began
         if waited + pause > most:
-            asked = "" if failure.retry_after is None else f" and asks for {pause:.0f} s more"
+            asked = "" if failure.retry_after is None else f"; it asks to wait {pause:.0f} s more"
             raise LeapError(f"{what}: {failure.text}; gave up after {waited:.0f} s{asked}")
         _log.info("%s: %s; again in %.0f s", what, failure.text, pause)
         time.sleep(pause)
@@ -109,13 +125,14 @@ def ask(
 
 
 def _failure(error: Exception) -> Failure:
+    """Return what an exception of the client means for the request."""
     import requests
     import urllib3
 
     causes = list(_causes(error))
     if any(isinstance(cause, requests.exceptions.TooManyRedirects) for cause in causes):
         return Failure(
-            REJECTED, "the server wants to redirect elsewhere; that is not followed, for the token"
+            REJECTED, "the server sent a redirect; it is not followed, to protect the token"
         )
     response = next(
         (r for r in (getattr(cause, "response", None) for cause in causes) if r is not None), None
@@ -123,31 +140,38 @@ def _failure(error: Exception) -> Failure:
     if response is not None and not response.ok:
         return _refusal(response, error)
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-        # any other trouble with TLS may come after the request has been read
-        return Failure(REJECTED, f"the server cannot be trusted ({_words(error)})")
+        # any other TLS error may come after the server has read the request
+        return Failure(REJECTED, f"the server's certificate is invalid ({_message(error)})")
     never_connected = (
         urllib3.exceptions.NewConnectionError,
         urllib3.exceptions.ConnectTimeoutError,
         requests.exceptions.InvalidURL,
     )
     if any(isinstance(cause, never_connected) for cause in causes):
-        return Failure(UNREACHABLE, f"no connection ({_words(causes[-1])})")
+        return Failure(UNREACHABLE, f"no connection ({_message(causes[-1])})")
     if type(error).__name__ == "RequestTimeout" or isinstance(error, TimeoutError):
         return Failure(UNKNOWN, "no reply in time")
     if type(error).__name__ == "ResourceBadResponseError":
-        return Failure(UNKNOWN, f"a reply that makes no sense ({_words(error)})", replied=True)
+        return _unreadable(error)
     broken = (requests.exceptions.RequestException, urllib3.exceptions.HTTPError, OSError)
     if isinstance(error, broken):
-        return Failure(UNKNOWN, f"the connection broke ({_words(error)})")
-    if not isinstance(error, ValueError):  # a reply that cannot be read gives one
-        return Failure(OURS, f"{type(error).__name__}: {_words(error)}")
-    return Failure(UNKNOWN, f"a reply that makes no sense ({_words(error)})", replied=True)
+        return Failure(UNKNOWN, f"the connection broke ({_message(error)})")
+    if isinstance(error, ValueError):  # raised for a reply that cannot be read
+        return _unreadable(error)
+    detail = _message(error)
+    return Failure(LOCAL, f"{type(error).__name__}: {detail}", detail=detail)
+
+
+def _unreadable(error: Exception) -> Failure:
+    detail = _message(error)
+    return Failure(UNKNOWN, f"invalid reply ({detail})", replied=True, detail=detail)
 
 
 def _refusal(response: Any, error: Exception) -> Failure:
+    """Return the failure that an HTTP status stands for."""
     code = int(response.status_code)
     after = _retry_after(response.headers.get("Retry-After"))
-    text = f"{code}, {_words(error)}"
+    text = f"{code}, {_message(error)}"
     if code in (401, 403):
         text = f"{code}, access refused: check the token and the project (dwave ping, dwave config)"
     if code == 429:
@@ -158,7 +182,7 @@ def _refusal(response: Any, error: Exception) -> Failure:
 
 
 def _retry_after(value: str | None) -> float | None:
-    """Read the header: seconds or a date."""
+    """Return the seconds of a Retry-After header, which holds seconds or a date."""
     if value is None:
         return None
     try:
@@ -175,7 +199,7 @@ def _retry_after(value: str | None) -> float | None:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Walk from an exception to what lies behind it, wherever libraries keep that."""
+    """Yield an exception and its causes, which libraries also keep in `reason` and `args`."""
     seen: set[int] = set()
     waiting: list[Any] = [error]
     while waiting:
@@ -187,9 +211,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         waiting += [cause.__cause__, cause.__context__, getattr(cause, "reason", None), *cause.args]
 
 
-def _words(error: BaseException) -> str:
-    """Say an exception in one clean, short line."""
-    lines = scrub(str(error)).split("\n")
-    text = " ".join(line.strip() for line in lines if line.strip()) or type(error).__name__
-    printable = "".join(c if c.isprintable() else "?" for c in text)
-    return printable if len(printable) <= _LONGEST_TEXT else f"{printable[:_LONGEST_TEXT]}..."
+def _message(error: BaseException) -> str:
+    """Return the message of an exception in one line, without secrets."""
+    # secrets come first: a token that is cut off would not be recognised
+    return one_line(scrub(str(error)).strip() or type(error).__name__)

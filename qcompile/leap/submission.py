@@ -1,9 +1,9 @@
-"""Submit a problem to Leap so that it cannot be lost, and go on after any interruption.
+"""Submit a problem to Leap so that it cannot be lost, and resume it after any interruption.
 
-The order of steps is the whole point. A job folder is on disk before anything is sent. A part is
-marked as sent before its request is made, and its id is written as soon as it is known. Where the
-outcome of a request is not known, the part is looked up by its label, which is unique, before
-anything is sent again: one job, one bill.
+The order of the steps is what matters. A job folder is on disk before anything is sent. A part is
+marked as sent before its request is made, and its id is written as soon as it is known. If the
+outcome of a request is not known, the part is looked up by its unique label before anything is
+sent again: one job is billed once.
 """
 
 from __future__ import annotations
@@ -11,20 +11,29 @@ from __future__ import annotations
 import logging
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qcompile.embedding.unembed import REPAIRS
 from qcompile.errors import FormatError, InputError, LeapError
 from qcompile.leap.collecting import collect, decode_job
-from qcompile.leap.job import ANSWERED, CANCELLED, OVER, READY, SENT, WAITING, Job, jobs_folder
-from qcompile.leap.job_store import create_job, load_job
-from qcompile.leap.plan import Request, make_plan, refuse_twins
+from qcompile.leap.cost import Cost
+from qcompile.leap.job import Job, jobs_folder
+from qcompile.leap.job_store import create_job, load_job, new_job_id
+from qcompile.leap.plan import (
+    Plan,
+    Request,
+    check_label,
+    check_repair,
+    make_plan,
+    refuse_duplicate_job,
+)
+from qcompile.leap.records import ANSWERED, CANCELLED, OVER, READY, SENT, WAITING, Part
 from qcompile.leap.retry import Patience
-from qcompile.leap.sending import cancel_parts, cancel_strays, ensure_sent
-from qcompile.runtime.progress import Bar
+from qcompile.leap.sending import cancel_duplicates, cancel_parts, ensure_sent
+from qcompile.runtime.progress import News, news_to
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.embedded import Embedding
 from qcompile.stages.pubo import Pubo
@@ -33,28 +42,35 @@ from qcompile.stages.samples import Samples
 
 if TYPE_CHECKING:
     from qcompile.leap.client import Leap
-    from qcompile.leap.cost import Cost
 
-__all__ = ["Submission", "cancel", "fate", "resume", "submit"]
+__all__ = ["Submission", "cancel", "resume", "status_text", "submit"]
 
 
 _log = logging.getLogger("qcompile")
 
-_LONGEST_LABEL = 200
-
 
 @dataclass(frozen=True, eq=False)
 class Submission:
-    """What came of a submission: `cost` always, the rest as far as it went.
+    """The result of a submission, as far as it went.
 
-    `job` is None after a dry run; `samples` is None as long as the machine has not answered;
-    `classifier` is None for problems that were not compiled from data.
+    `job` is None after a dry run; `samples` is None until the machine has answered; `classifier`
+    is None for problems that were not compiled from data.
     """
 
-    cost: Mapping[str, Any]
+    cost: Cost
     job: Job | None = None
     samples: Samples | None = None
     classifier: Classifier | None = None
+
+
+@dataclass(frozen=True)
+class _Access:
+    """How to connect to the solver of a job that exists; by default as when it was submitted."""
+
+    profile: str | None
+    region: str | None
+    same_account: bool
+    patience: Patience | None
 
 
 def submit(
@@ -79,50 +95,46 @@ def submit(
     wait: bool = True,
     timeout: float = 3600.0,
     patience: Patience | None = None,
-    progress: Bar | None = None,
+    progress: News | None = None,
 ) -> Submission:
     """Send a problem to Leap through a job folder, wait for the answer and decode it.
 
     `solver`, `profile` and `region` are as in Ocean's configuration. `solver_type` is "qpu",
-    "hybrid" (the QUBO, `time_limit` seconds) or "nl" (the nonlinear solver, on the weights).
-    `confirm` is told the cost and may say no. A job of the same problem that is not finished yet
-    is not submitted a second time unless `again`. Whatever happens, ``resume(job.id)`` goes on.
+    "hybrid" (the QUBO, for `time_limit` seconds) or "nl" (the nonlinear solver, on the weights).
+    `parameters` are sent to the solver unchanged. `confirm` is called with the cost; nothing is
+    sent if it returns False. An unfinished job of the same problem is not submitted a second time
+    unless `again` is True. After any interruption ``resume(job.id)`` continues.
     """
     from qcompile.leap.client import connect
 
-    label = _plain_label(label)
-    _check(label, timeout, repair)
-    wishes = Request(reads, embedding, chain_strength, time_limit, dict(parameters or {}), seed)
+    request = Request(
+        solver=solver,
+        solver_type=solver_type,
+        profile=profile,
+        region=region,
+        reads=reads,
+        label=_normal_label(label),
+        embedding=embedding,
+        chain_strength=chain_strength,
+        repair=repair,
+        time_limit=time_limit,
+        parameters=dict(parameters or {}),
+        seed=seed,
+    )
+    _check_timeout(timeout)
     with connect(
         solver_type, solver=solver, profile=profile, region=region, patience=patience
-    ) as line:
-        order = make_plan(line, problem, wishes, jobs)
+    ) as connection:
+        plan = make_plan(connection, problem, request, jobs)
         if not (again or dry_run):
-            refuse_twins(order, jobs)
-        cost = order.cost.to_dict()
-        if dry_run or (confirm is not None and not confirm(order.cost)):
-            return Submission(cost)
-        embedded = order.embedded
-        job = create_job(
-            jobs_folder(jobs),
-            order.problem,
-            embedding=None if embedded is None else embedded.embedding,
-            parts=order.parts,
-            label=label,
-            fingerprint=line.fingerprint,
-            solver_type=solver_type,
-            solver=line.identity,
-            endpoint=line.endpoint,
-            repair=repair,
-            chain_strength=None if embedded is None else embedded.chain_strength,
-            source=str(problem.source.get("name", "")),
-            profile=profile or "",
-            region=region or "",
-            cost=cost,
-        )
+            refuse_duplicate_job(plan, jobs)
+        if dry_run or (confirm is not None and not confirm(plan.cost)):
+            return Submission(plan.cost)
+        job = _new_job(request, plan, connection, jobs_folder(jobs))
+        job = create_job(job, plan.problem, plan.embedding)
         _log.info("job %s", job.id)
-        with job.locked(), _telling_fate_of(job):
-            return _go_on(job, line, wait, timeout, progress, first=True)
+        with job.locked(), _status_in_errors(job), news_to(progress):
+            return _send_and_collect(job, connection, wait, timeout, first=True)
 
 
 def resume(
@@ -135,22 +147,24 @@ def resume(
     timeout: float = 3600.0,
     same_account: bool = False,
     patience: Patience | None = None,
-    progress: Bar | None = None,
+    progress: News | None = None,
 ) -> Submission:
-    """Go on with a job wherever it stopped: send what was not sent, fetch, decode.
+    """Continue a job from where it stopped: send the parts that were not sent, fetch, decode.
 
-    A part that may have been sent is looked up first. Nothing is fetched twice: a job whose
-    answers are on disk is decoded without the network. `same_account` says that a new token
+    A part that may have been sent is looked up first. No answer is fetched twice: a job whose
+    answers are on disk is decoded without the network. `same_account` states that a new token
     belongs to the account that the job was submitted from.
     """
     job = job if isinstance(job, Job) else load_job(job, jobs)
-    _check(job.label, timeout, job.repair)
-    with job.locked(), _telling_fate_of(job):
+    check_label(job.label)
+    check_repair(job.repair)
+    _check_timeout(timeout)
+    with job.locked(), _status_in_errors(job):
         if all(state.stage in OVER for state in job.states):
             return Submission(job.cost, job, *decode_job(job))
-        with _line_of(job, profile, region, patience) as line:
-            _check_place(job, line, same_account)
-            return _go_on(job, line, wait, timeout, progress, first=False)
+        access = _Access(profile, region, same_account, patience)
+        with _connected(job, access) as connection, news_to(progress):
+            return _send_and_collect(job, connection, wait, timeout, first=False)
 
 
 def cancel(
@@ -162,112 +176,138 @@ def cancel(
     same_account: bool = False,
     patience: Patience | None = None,
 ) -> list[str]:
-    """Cancel what has not run yet; gives how far each part has come then.
+    """Cancel the parts that have not run yet, and return the stage of each part.
 
-    What was never sent will never be sent; what may have been sent is looked up first. A part that
-    has run already is billed: its answer can still be fetched with `resume`.
+    A part that was not sent will not be sent. A part that may have been sent is looked up first. A
+    part that has run is billed, and `resume` can still fetch its answer.
     """
     job = job if isinstance(job, Job) else load_job(job, jobs)
-    with job.locked(), _telling_fate_of(job):
+    with job.locked(), _status_in_errors(job):
         for part in job.parts:
             if job.state(part).stage == READY:
                 job.record(part, stage=CANCELLED, message="cancelled before it was sent")
         left = [part for part in job.parts if job.state(part).stage not in OVER]
         if left:
-            with _line_of(job, profile, region, patience) as line:
-                _check_place(job, line, same_account)
-                cancel_parts(job, left, line)
+            with _connected(job, _Access(profile, region, same_account, patience)) as connection:
+                cancel_parts(job, left, connection)
         return [state.stage for state in job.states]
 
 
-def _plain_label(label: str) -> str:
-    """Return a label as a server is likely to keep it: composed letters, single blanks."""
+def _normal_label(label: str) -> str:
+    """Return a label in the form that a server is likely to keep: composed letters, one blank."""
     return " ".join(unicodedata.normalize("NFC", label).split())
 
 
-def _check(label: str, timeout: float, repair: str) -> None:
-    if not label.strip() or len(label) > _LONGEST_LABEL or not label.isprintable():
-        raise InputError(f"label {label!r}; expected 1 to {_LONGEST_LABEL} printable characters")
+def _check_timeout(timeout: float) -> None:
     if not timeout > 0:
         raise InputError(f"timeout {timeout:g}; expected seconds above 0")
-    if repair not in REPAIRS:
-        raise InputError(f"repair {repair!r}; expected one of {', '.join(REPAIRS)}")
 
 
-def _line_of(
-    job: Job, profile: str | None, region: str | None, patience: Patience | None
-) -> AbstractContextManager[Leap]:
-    """Open a line to the solver of a job."""
-    from qcompile.leap.client import connect
-
-    return connect(
-        job.solver_type,
-        solver=str(job.solver.get("name")),
-        profile=profile or job.profile or None,
-        region=region or job.region or None,
-        patience=patience,
+def _new_job(request: Request, plan: Plan, connection: Leap, place: Path) -> Job:
+    """Return the job of a plan, which has no folder yet."""
+    created = datetime.now(UTC)
+    name = new_job_id(created)
+    return Job(
+        folder=place / name,
+        id=name,
+        label=request.label,
+        created=created.isoformat(timespec="seconds"),
+        solver_type=request.solver_type,
+        solver=connection.identity,
+        endpoint=connection.endpoint,
+        account=connection.fingerprint(name),
+        repair=request.repair,
+        chain_strength=plan.chain_strength,
+        digests={},
+        source=str(plan.problem.source.get("name", "")),
+        profile=request.profile or "",
+        region=request.region or "",
+        cost=plan.cost,
+        parts=tuple(
+            Part(n, f"{request.label} {name}.{n}", parameters.get("num_reads"), parameters)
+            for n, parameters in enumerate(plan.parameters, 1)
+        ),
     )
 
 
-def _check_place(job: Job, line: Leap, same_account: bool) -> None:
-    """Ask nobody else about a job: elsewhere its label is not known, and it would be sent again."""
-    if not same_account and line.fingerprint(job.id) != job.account:
+@contextmanager
+def _connected(job: Job, access: _Access) -> Iterator[Leap]:
+    """Connect to the solver of a job, with the account that the job was submitted from."""
+    from qcompile.leap.client import connect
+
+    with connect(
+        job.solver_type,
+        solver=job.solver.name,
+        profile=access.profile or job.profile or None,
+        region=access.region or job.region or None,
+        patience=access.patience,
+    ) as connection:
+        _check_account(job, connection, access.same_account)
+        yield connection
+
+
+def _check_account(job: Job, connection: Leap, same_account: bool) -> None:
+    """Raise InputError for another account or region.
+
+    There the label of the job is not known, and the job would be sent a second time.
+    """
+    if not same_account and connection.fingerprint(job.id) != job.account:
         raise InputError(
-            f"job {job.id} was submitted with another token: choose profile= as then, or, if the "
-            "token of the same account was renewed, say same_account=True"
+            f"job {job.id} was submitted with another token: choose the same profile=, or, if the "
+            "token of the same account was renewed, give same_account=True"
         )
-    if line.endpoint != job.endpoint:
+    if connection.endpoint != job.endpoint:
         raise InputError(
-            f"job {job.id} was made for {job.endpoint}, and the configuration now points to "
-            f"{line.endpoint}: choose profile= or region= as when it was submitted"
+            f"job {job.id} was submitted to {job.endpoint}, and the configuration now has "
+            f"{connection.endpoint}: choose the same profile= or region="
         )
 
 
-def _go_on(
-    job: Job, line: Leap, wait: bool, timeout: float, progress: Bar | None, *, first: bool
+def _send_and_collect(
+    job: Job, connection: Leap, wait: bool, timeout: float, *, first: bool
 ) -> Submission:
     trouble = None
     try:
         for part in job.parts:
-            ensure_sent(job, part, line, first=first)
+            ensure_sent(job, part, connection, first=first)
     except LeapError as error:
         if not any(state.stage == WAITING for state in job.states):
             raise
-        trouble = error  # what was sent is paid for: its answer comes first
+        trouble = error  # parts that were sent are billed: fetch their answers first
     if wait:
-        collect(job, line, timeout, progress)
+        collect(job, connection, timeout)
         for part, state in zip(job.parts, job.states, strict=True):
             if state.doubts and state.id is not None:
-                cancel_strays(job, part, line)
+                cancel_duplicates(job, part, connection)
     if trouble is not None:
         raise trouble
     return Submission(job.cost, job, *(decode_job(job) if wait else ()))
 
 
 @contextmanager
-def _telling_fate_of(job: Job) -> Iterator[None]:
-    """Let every error say what became of the job, and the command that goes on from there."""
+def _status_in_errors(job: Job) -> Iterator[None]:
+    """Add to every error where the job is, and the command that continues from there."""
     try:
         yield
     except KeyboardInterrupt:
-        _log.warning("job %s: %s", job.id, fate(job))
+        _log.warning("job %s: %s", job.id, status_text(job))
         raise
     except (LeapError, InputError, FormatError) as error:
-        told = str(error)
-        if told.startswith(f"job {job.id}"):
+        text = str(error)
+        if text.startswith(f"job {job.id}"):
             raise
         code = getattr(error, "code", None)
     else:
         return
-    raise LeapError(f"job {job.id}: {told}; {fate(job)}", code)
+    raise LeapError(f"job {job.id}: {text}; {status_text(job)}", code)
 
 
-def fate(job: Job) -> str:
-    """Say in a few words where a job is, and how to go on."""
+def status_text(job: Job) -> str:
+    """Return where a job is, and the command that continues it, for people."""
     states = job.states
     stages = [state.stage for state in states]
     if all(stage in OVER for stage in stages) and ANSWERED not in stages:
-        return "it is over, a new one can be submitted"
+        return "it is over; a new one can be submitted"
     if SENT in stages:
         where = "it may be on the server, and is looked up by its label before anything is sent"
     elif WAITING in stages:
@@ -275,11 +315,11 @@ def fate(job: Job) -> str:
         where = f"it is on the server as {ids}"
     elif READY in stages and ANSWERED in stages:
         where = (
-            f"{stages.count(ANSWERED)} of {len(stages)} parts are answered and the rest was not "
-            f"sent: give it up with qcompile cancel {job.name}, or try again"
+            f"{stages.count(ANSWERED)} of {len(stages)} parts are answered and the others were not "
+            f"sent: end it with qcompile cancel {job.name}, or try again"
         )
     elif READY in stages:
         where = "it was not sent"
     else:
         where = "the answer is on disk"
-    return f"{where}; go on with: qcompile resume {job.name}"
+    return f"{where}; continue with: qcompile resume {job.name}"

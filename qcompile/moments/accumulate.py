@@ -9,9 +9,8 @@ C(s + k - 1, k) per sparse row with s stored entries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -19,10 +18,13 @@ from qcompile.data.stream import RowStream
 from qcompile.errors import InputError
 from qcompile.moments import products
 from qcompile.runtime import memory
+from qcompile.runtime.progress import Progress, muted, shown_by
 from qcompile.stages import multisets
 from qcompile.stages.arrays import Floats, Matrix, extent, frozen, row_norms
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.moments import Moments
+from qcompile.stages.preparation import Preparation
+from qcompile.stages.source import Source
 
 __all__ = ["check_order", "memory_needed", "moments_of", "moments_of_rows", "tensor_keys"]
 
@@ -36,12 +38,13 @@ def moments_of(
     order: int = 3,
     *,
     fit: bool | None = None,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: Progress | None = None,
 ) -> Moments:
     """Return the sums over the rows that a loss of degree `order` needs.
 
     `fit` adds the sums for fitting the 0-1 risk (default: for odd orders). `data` may be an
     iterable of parts: moments of disjoint rows add up, as ``sum(map(moments_of, parts))`` shows.
+    `progress(done, total)` counts the rows of a data set.
 
     >>> from qcompile.data import read
     >>> moments_of(read("mease-wyner"), order=3).tensors[3, 0].shape
@@ -51,14 +54,17 @@ def moments_of(
     keys = tensor_keys(order, fit=order % 2 == 1 if fit is None else fit)
     total = _Sums(keys)
     if isinstance(data, Dataset):
-        total.add(data.x, data.y, progress)
+        with shown_by(progress):
+            total.add(data.x, data.y)
         return total.moments(order, data.preparation, data.source)
     if isinstance(data, RowStream):
-        for x, signs in data:
-            total.add(x, signs)
+        for x, signs in data:  # the stream counts bytes
+            with muted():
+                total.add(x, signs)
         moments = total.moments(order, data.preparation, data.source)
         return moments.flipped() if data.flip else moments
-    return _moments_of_parts(data, order, total)
+    with muted():  # nobody knows how many parts there are
+        return _moments_of_parts(data, order, total)
 
 
 def check_order(order: int) -> None:
@@ -71,7 +77,7 @@ def moments_of_rows(x: Matrix, signs: Floats, order: int, *, fit: bool) -> Momen
     """Return the sums over rows with signs -1 or +1; there may be no rows."""
     total = _Sums(tensor_keys(order, fit=fit))
     total.add(x, signs)
-    return total.moments(order, None, {})
+    return total.moments(order, None, Source())
 
 
 def _check_sizes(x: Matrix) -> None:
@@ -85,10 +91,11 @@ def _check_sizes(x: Matrix) -> None:
 
 
 def _moments_of_parts(parts: Iterable[Dataset], order: int, total: _Sums) -> Moments:
-    preparation, source = None, {}
+    preparation: Preparation | None = None
+    source = Source()
     for part in parts:
         total.add(part.x, part.y)
-        preparation, source = part.preparation, dict(part.source)
+        preparation, source = part.preparation, part.source
     if preparation is None:
         raise InputError("no data: expected at least one part")
     if preparation.features != total.features:
@@ -96,7 +103,7 @@ def _moments_of_parts(parts: Iterable[Dataset], order: int, total: _Sums) -> Mom
             preparation,
             raw_features=preparation.raw_features + total.features - preparation.features,
         )
-    return total.moments(order, preparation, {**source, "rows": total.count})
+    return total.moments(order, preparation, replace(source, rows=total.count))
 
 
 def tensor_keys(order: int, *, fit: bool) -> tuple[tuple[int, int], ...]:
@@ -125,12 +132,7 @@ class _Sums:
         self._keys = keys
         self._tensors: dict[tuple[int, int], Floats] = {key: np.zeros(0) for key in keys}
 
-    def add(
-        self,
-        x: Matrix,
-        y: Floats,
-        progress: Callable[[int, int | None], None] | None = None,
-    ) -> None:
+    def add(self, x: Matrix, y: Floats) -> None:
         self._grow(x.shape[1])
         _check_sizes(x)
         norms = row_norms(x)
@@ -141,7 +143,7 @@ class _Sums:
             x, y, norms = x[used], y[used], norms[used]
         if len(y):
             rows = products.Rows(x, y, norms)
-            for key, part in products.sums(rows, self._keys, progress).items():
+            for key, part in products.sums(rows, self._keys).items():
                 self._tensors[key][: len(part)] += part
 
     def _grow(self, features: int) -> None:
@@ -161,7 +163,7 @@ class _Sums:
             grown[: len(tensor)] = tensor
             self._tensors[degree, power] = grown
 
-    def moments(self, order: int, preparation: Any, source: Mapping[str, Any]) -> Moments:
+    def moments(self, order: int, preparation: Preparation | None, source: Source) -> Moments:
         return Moments(
             features=self.features,
             order=order,
@@ -169,5 +171,5 @@ class _Sums:
             sum_of_squares=self._squares,
             tensors={key: frozen(tensor) for key, tensor in self._tensors.items()},
             preparation=preparation,
-            source=dict(source),
+            source=source,
         )

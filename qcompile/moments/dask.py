@@ -14,8 +14,8 @@ from qcompile.data.options import DataOptions
 from qcompile.errors import InputError
 from qcompile.moments.accumulate import check_order
 from qcompile.moments.parts import (
+    AnyPart,
     Part,
-    Source,
     TextPart,
     Total,
     Wanted,
@@ -25,8 +25,10 @@ from qcompile.moments.parts import (
     moments_of_parts,
     sum_part,
 )
-from qcompile.runtime.cluster import Progress, result_of, submit_task, threads_of_worker
-from qcompile.runtime.threads import at_most
+from qcompile.runtime import cluster
+from qcompile.runtime.cluster import result_of, submit_task
+from qcompile.runtime.progress import heard, report
+from qcompile.runtime.threads import in_this_context
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.moments import Moments
 
@@ -50,9 +52,9 @@ def moments_dask(
     A bag holds svmlight lines (``dask.bag.read_text``) or data sets; an array holds rows, in
     chunks, with an array of `labels` beside it; a sequence of delayed objects holds data sets.
     `scale`, `features` and `bias` prepare the rows as `qcompile.prepare` does, by the statistics
-    of all rows. Without a `client`, the current client or Dask's default scheduler does the work.
-    The result equals that of `moments_of` on all rows up to rounding. For the same partitions it
-    is the same bit for bit on any number of workers.
+    of all rows. Without a `client`, Dask's current client or its default scheduler does the work.
+    The result equals that of `moments_of` on all rows up to rounding. The same partitions give the
+    same bits on any number of workers.
     """
     check_order(order)
     pieces = _pieces(collection, labels)
@@ -70,11 +72,13 @@ def moments_dask(
             lambda i: summed(pieces[i], f"partition {i}", wanted),
             lambda one, two: joined(one, two, wanted.positive),
         )
-        found: Part = tree.compute() if client is None else result_of(client.compute(tree))
+        chosen = cluster.current()
+        found: Part = tree.compute() if chosen is None else result_of(chosen.compute(tree))
         return found
 
     fits = order % 2 == 1 if fit is None else fit
-    return moments_of_parts(total, "a Dask collection", options, order, fit=fits)
+    with cluster.using(client):
+        return moments_of_parts(total, "a Dask collection", options, order, fit=fits)
 
 
 def _pieces(collection: Any, labels: Any) -> list[Any]:
@@ -123,7 +127,7 @@ def _chunks(rows: Any, labels: Any) -> list[Any]:
     return [delayed(_pair)(x, y) for x, y in pairs]
 
 
-def _pair(x: Any, labels: Any) -> Source:
+def _pair(x: Any, labels: Any) -> AnyPart:
     """Return a chunk of rows and its labels; a sparse chunk may be of pydata or of SciPy."""
     return (x.to_scipy_sparse() if hasattr(x, "to_scipy_sparse") else x), labels
 
@@ -144,7 +148,7 @@ def _elements(elements: Any, name: str) -> Any:
 
 
 def _sum_on_worker(source: Any, name: str, wanted: Wanted) -> Part:
-    with at_most(threads_of_worker()):
+    with cluster.as_task():
         if isinstance(source, list):  # data sets of one partition
             return local_total(source, [name] * len(source))(wanted)
         if isinstance(source, str) and not Path(source).is_file():
@@ -157,19 +161,22 @@ def _sum_on_worker(source: Any, name: str, wanted: Wanted) -> Part:
         return sum_part(source, name, wanted)
 
 
-def total_on(
-    client: Any, sources: Sequence[Source], names: Sequence[str], progress: Progress | None = None
-) -> Total:
-    """Return a function that sums over parts on the workers; only sums and file names travel."""
+def total_on(client: Any, sources: Sequence[AnyPart], names: Sequence[str]) -> Total:
+    """Return the function that sums over the parts on the workers.
+
+    Only sums and the full names of files travel. The function reports how many parts are summed.
+    """
     sources = [os.path.realpath(part) if isinstance(part, str) else part for part in sources]
 
     def total(wanted: Wanted) -> Part:
         done = itertools.count(1)
+        # Dask calls back in a thread of its own, which has another context
+        count = in_this_context(lambda future: report(next(done), len(sources)))
 
         def leaf(number: int) -> Any:
             future = submit_task(client, _sum_on_worker, sources[number], names[number], wanted)
-            if progress is not None:
-                future.add_done_callback(lambda _: progress(next(done), len(sources)))
+            if heard():
+                future.add_done_callback(count)
             return future
 
         # no leaf is kept here, so that workers free its sums as soon as they are joined

@@ -19,21 +19,23 @@ import numpy as np
 from qcompile.data.column_statistics import ColumnStatistics
 from qcompile.data.rows import canonical, check_classes, check_sizes, featureless, no_rows
 from qcompile.data.stream import LateIndexZeroError, RowStream
-from qcompile.data.svmlight import Progress, SvmlightReader, digest_of_digests, shortest
+from qcompile.data.svmlight import SvmlightReader, digest_of_digests, shortest
 from qcompile.errors import InputError
 from qcompile.moments import products
 from qcompile.moments.accumulate import check_order, moments_of, moments_of_rows
+from qcompile.runtime.progress import muted, report
 from qcompile.stages.arrays import Floats, Matrix
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.moments import Moments
 from qcompile.stages.preparation import Preparation
+from qcompile.stages.source import Source
 
 if TYPE_CHECKING:
     from qcompile.data.options import DataOptions
 
 __all__ = [
+    "AnyPart",
     "Part",
-    "Source",
     "TextPart",
     "Total",
     "Wanted",
@@ -85,10 +87,10 @@ class TextPart:
     text: bytes
 
 
-Source = str | TextPart | Dataset | tuple[Matrix, Any]
+AnyPart = str | TextPart | Dataset | tuple[Matrix, Any]
 
 
-def sum_part(source: Source, name: str, wanted: Wanted) -> Part:
+def sum_part(source: AnyPart, name: str, wanted: Wanted) -> Part:
     """Return the sums over a part: a file, svmlight text, a data set, or rows and labels."""
     # one core for matrix products, here and on workers, as their rounding depends on it
     with products.single_threaded_blas():
@@ -282,15 +284,13 @@ def _moments(total: Total, name: str, options: DataOptions, wanted: Wanted) -> M
     moments: Moments = found.sums
     labels = _labels(found, name, options.positive)
     if moments.preparation is not None:  # data sets that were prepared before
-        return replace(moments, source={"name": name, "rows": moments.count})
-    about: dict[str, Any] = {"name": name, "rows": moments.count}
-    if found.index_base is not None:
-        about["index_base"] = found.index_base
+        return replace(moments, source=Source(name=name, rows=moments.count))
+    about = Source(name=name, rows=moments.count, index_base=found.index_base)
     if found.digests is not None and len(found.digests) > 1:
-        about["sha256"] = digest_of_digests(found.digests)
-        about["parts"] = len(found.digests)
+        digest = digest_of_digests(found.digests)
+        about = replace(about, sha256=digest, parts=len(found.digests))
     elif found.digests is not None:  # the same record as of a file that is read here
-        about |= {"name": Path(found.name).name, "sha256": found.digests[0]}
+        about = replace(about, name=Path(found.name).name, sha256=found.digests[0])
     prepared = replace(
         labels if wanted.preparation is None else wanted.preparation,
         positive=labels.positive,
@@ -328,16 +328,17 @@ def _refuse_what_needs_all_rows(options: DataOptions) -> None:
             )
 
 
-def local_total(
-    sources: Sequence[Source], names: Sequence[str], progress: Progress | None = None
-) -> Total:
-    """Return a function that sums over the parts one after the other, each on all cores."""
+def local_total(sources: Sequence[AnyPart], names: Sequence[str]) -> Total:
+    """Return the function that sums over the parts here, one after the other.
+
+    Each part uses all cores. The function reports how many parts are summed.
+    """
 
     def total(wanted: Wanted) -> Part:
         def leaf(number: int) -> Part:
-            part = sum_part(sources[number], names[number], wanted)
-            if progress is not None:
-                progress(number + 1, len(sources))
+            with muted():
+                part = sum_part(sources[number], names[number], wanted)
+            report(number + 1, len(sources))
             return part
 
         return add_up(len(sources), leaf, lambda one, two: join(one, two, wanted.positive))

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from qcompile.runtime.progress import report
 from qcompile.runtime.threads import cores, ordered
 from qcompile.stages import multisets
 from qcompile.stages.arrays import Floats, Matrix
@@ -34,7 +35,6 @@ __all__ = [
 
 
 Key: TypeAlias = tuple[int, int]
-Progress: TypeAlias = Callable[[int, int | None], None]
 Parts: TypeAlias = Iterable[tuple[Key, Floats]]
 
 SPARE_MEMORY = 1 << 28
@@ -67,8 +67,8 @@ class Rows:
         return Rows(self.x[rows], self.y[rows], self.norms[rows])
 
 
-def sums(rows: Rows, keys: tuple[Key, ...], progress: Progress | None = None) -> dict[Key, Floats]:
-    """Return Σ |x|^e z^{⊗a} for each key (a, e)."""
+def sums(rows: Rows, keys: tuple[Key, ...]) -> dict[Key, Floats]:
+    """Return Σ |x|^e z^{⊗a} for each key (a, e); report how many rows are summed."""
     route, task_rows, workers = _choose(rows, keys)
     slices = [slice(a, a + task_rows) for a in range(0, len(rows), task_rows)]
     total: dict[Key, Floats] = {}
@@ -77,8 +77,7 @@ def sums(rows: Rows, keys: tuple[Key, ...], progress: Progress | None = None) ->
         for part, result in zip(slices, results, strict=True):
             for key, values in result.items():
                 total[key] = total[key] + values if key in total else values
-            if progress is not None:
-                progress(min(part.stop, len(rows)), len(rows))
+            report(min(part.stop, len(rows)), len(rows))
     return spread_subsets(total, rows.features, keys) if route is count_subsets else total
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -10,16 +10,17 @@ from qcompile.errors import InputError
 from qcompile.stages.arrays import frozen
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset, wrong_answers
-from qcompile.stages.pubo import Pubo
-from qcompile.stages.qubo import Qubo
+from qcompile.stages.problem import Problem
 from qcompile.stages.samples import Samples
+from qcompile.stages.source import ClassifierSource
 
 __all__ = ["decode"]
 
 
-def decode(
-    problem: Pubo | Qubo, samples: Samples, *, validation: Dataset | None = None
-) -> Classifier:
+_Kind = TypeVar("_Kind", str, int)
+
+
+def decode(problem: Problem, samples: Samples, *, validation: Dataset | None = None) -> Classifier:
     """Return the classifier of the lowest sample, or of the one with the least validation error.
 
     The paper's choice: of the k lowest states that with the lowest validation error, the lower
@@ -36,15 +37,24 @@ def decode(
         errors = wrong_answers(validation, weights)
         chosen = int(np.argmin(errors))
         error = float(errors[chosen])
-    source: dict[str, Any] = {
-        **dict(problem.source),
-        "energy": float(samples.energies[order[chosen]]),
-        "rank": chosen,
-        **{k: samples.info[k] for k in ("solver", "seed", "space") if k in samples.info},
-    }
-    if error is not None:
-        source["validation_error"] = error
-    if problem.loss is not None:
-        source |= {"order": problem.loss.order, "loss": list(problem.loss.coefficients)}
-    source |= {"bits": problem.encoding.bits, "zeta": problem.encoding.zeta}
+    loss, encoding = problem.loss, problem.encoding
+    source = ClassifierSource(
+        **vars(problem.source),
+        energy=float(samples.energies[order[chosen]]),
+        rank=chosen,
+        solver=_told(samples, "solver", str),
+        solver_seed=_told(samples, "seed", int),
+        space=_told(samples, "space", str),
+        validation_error=error,
+        order=None if loss is None else loss.order,
+        loss=None if loss is None else loss.coefficients,
+        bits=encoding.bits,
+        zeta=encoding.zeta,
+    )
     return Classifier(frozen(weights[chosen]), problem.preparation, source)
+
+
+def _told(samples: Samples, name: str, kind: type[_Kind]) -> _Kind | None:
+    """Return what the solver said about itself; None for values of another kind."""
+    value = samples.info.get(name)
+    return value if isinstance(value, kind) else None

@@ -27,6 +27,7 @@ from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.encoding import Encoding
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
+from qcompile.stages.origin import Origin
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.terms import most_terms
 
@@ -85,11 +86,14 @@ def discretize(
         constant=constant,
         indices=tuple(indices for indices, _, _ in terms),
         coefficients=tuple(coefficients for _, coefficients, _ in terms),
-        encoding=encoding,
-        loss=loss,
-        dropped=max(0.0 - negative, positive),
-        preparation=moments.preparation,
-        source={**moments.source, "rows": moments.count},
+        origin=Origin(
+            encoding=encoding,
+            loss=loss,
+            l0=l0,
+            dropped=max(0.0 - negative, positive),
+            preparation=moments.preparation,
+            source=replace(moments.source, rows=moments.count),
+        ),
     )
     return _with_indicators(pubo, encoding, l0) if l0 else pubo
 
@@ -305,7 +309,7 @@ def _with_indicators(pubo: Pubo, encoding: Encoding, l0: float) -> Pubo:
     if encoding.bits == 1:
         extra = {(q,): l0 for q in range(encoding.variables)}
         added = Pubo.from_dict(extra, variables=encoding.variables)
-        return replace(pubo.with_terms(pubo + added), l0=l0)
+        return pubo.with_terms(pubo + added)
     strength = _INDICATOR_STRENGTH * l0
     for a in range(encoding.features):
         indicator = encoding.variables + a
@@ -313,4 +317,4 @@ def _with_indicators(pubo: Pubo, encoding: Encoding, l0: float) -> Pubo:
         for t in range(encoding.bits):
             extra[a * encoding.bits + t,] = strength
             extra[a * encoding.bits + t, indicator] = -strength
-    return replace(pubo.with_terms(pubo + Pubo.from_dict(extra)), l0=l0)
+    return pubo.with_terms(pubo + Pubo.from_dict(extra))

@@ -2,8 +2,8 @@
 
 Every cubic term must contain a pair whose product has an ancilla. For a complete cubic no set of
 pairs is smaller than all pairs inside two halves, ⌊(N-1)²/4⌋ (Mantel's theorem on the complement:
-a graph without triangles has at most N²/4 edges). For sparse cubics it is a minimum set cover:
-greedy and annealed, or exact by integer programming.
+a graph without triangles has at most N²/4 edges). For a sparse cubic this is a minimum set cover,
+solved greedily and by annealing, or exactly by integer programming.
 """
 
 from __future__ import annotations
@@ -22,14 +22,18 @@ __all__ = ["METHODS", "PairCover", "cover_triples", "halves_bound", "shrink_cove
 
 
 METHODS = ("auto", "halves", "greedy", "exact", "dimod")
-# Annealing steps for each pair that occurs, and at most; heat at the beginning and at the end.
+# Annealing steps for each pair and in total; temperatures at the beginning and at the end.
 _STEPS_PER_PAIR, _MOST_STEPS = 6_000, 24_000_000
 _HOT, _COLD = 0.5, 0.12
 
 
 @dataclass(frozen=True, eq=False)
 class PairCover:
-    """Pairs (first < second, sorted) that cover all triples, and what is known about them."""
+    """Sorted pairs (first < second) that cover all triples.
+
+    `bound` is a lower bound on the number of pairs; `optimal` says whether it is reached. Both are
+    None if not known.
+    """
 
     pairs: NDArray[np.int32]
     method: str
@@ -41,7 +45,7 @@ class PairCover:
 
 
 def halves_bound(variables: int) -> int:
-    """Pairs that a complete cubic needs: ⌊(N-1)²/4⌋.
+    """Return the number of pairs that a complete cubic needs: ⌊(N-1)²/4⌋.
 
     >>> halves_bound(100)
     2450
@@ -89,9 +93,9 @@ def shrink_cover(
     cover: PairCover,
     most: int,
 ) -> tuple[PairCover, NDArray[np.bool_]]:
-    """Keep at most `most` pairs of a cover; gives them and which triples they still cover.
+    """Keep at most `most` pairs of a cover; return them and which triples they still cover.
 
-    `sizes` say what leaving out a triple costs; what is left out is kept small greedily.
+    `sizes` is the cost of each triple that is not covered; the total is kept small greedily.
     """
     from qcompile.reduction.cover_kernels import shrink
 
@@ -110,7 +114,7 @@ def _best_of(
     greedy: NDArray[np.bool_],
     seed: int,
 ) -> PairCover:
-    """Try starts that suit dense and one-hot data as well; the fewest pairs win."""
+    """Try starts that suit dense and one-hot data too; return the cover with the fewest pairs."""
     halves = problem.mark(_halves_used(triples, variables))
     parted = problem.mark(_inside(triples, _max_cut(problem, variables, seed)))
     annealed = ordered(lambda start: problem.annealed(start, seed), (halves, parted))
@@ -120,7 +124,7 @@ def _best_of(
 
 
 def _halves(variables: int) -> NDArray[np.int32]:
-    """All pairs of variables of the same parity: interleaved halves share the load evenly."""
+    """Return all pairs of equal parity: interleaved halves use the ancillas evenly."""
     first, second = np.triu_indices(variables, 1)
     same = (first + second) % 2 == 0
     return np.column_stack([first[same], second[same]]).astype(np.int32)
@@ -133,8 +137,8 @@ def _halves_used(triples: NDArray[np.int32], variables: int) -> NDArray[np.int32
 def _inside(triples: NDArray[np.int32], side: NDArray[Any]) -> NDArray[np.int32]:
     """Return the pairs inside a part that some triple needs.
 
-    A triple with two variables in a part needs their pair; one with three needs any of its pairs,
-    first one that is needed anyway, else its first.
+    A triple with two variables in a part needs their pair. One with three variables there needs any
+    of its pairs: one that another triple needs too, or else its first.
     """
     pairs = [triples[:, [0, 1]], triples[:, [0, 2]], triples[:, [1, 2]]]
     same = [side[p[:, 0]] == side[p[:, 1]] for p in pairs]
@@ -158,7 +162,7 @@ def _unique_rows(pairs: NDArray[np.int32]) -> NDArray[np.int32]:
 
 @dataclass(frozen=True, eq=False)
 class _SetCover:
-    """Triples as sets of three pair numbers; pairs that occur in no triple are left out."""
+    """Triples as sets of three numbers of pairs; only pairs of the triples are numbered."""
 
     pairs: NDArray[np.int32]
     triple_pairs: NDArray[np.int32]
@@ -184,12 +188,12 @@ class _SetCover:
         return len(self.pairs)
 
     def mark(self, chosen: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Turn rows of pairs into marks on the pairs that occur."""
+        """Return which of the numbered pairs are among the rows."""
         keys = self.pairs[:, 0].astype(np.int64) * self.variables + self.pairs[:, 1]
         return np.isin(keys, chosen[:, 0].astype(np.int64) * self.variables + chosen[:, 1])
 
     def annealed(self, start: NDArray[np.bool_], seed: int) -> NDArray[np.bool_]:
-        """Complete and improve a cover, a fixed number of steps."""
+        """Return a cover completed and improved by a fixed number of steps."""
         from qcompile.reduction.cover_kernels import improve
 
         steps = min(_STEPS_PER_PAIR * self.size, _MOST_STEPS)
@@ -197,7 +201,7 @@ class _SetCover:
 
 
 def _max_cut(problem: _SetCover, variables: int, seed: int) -> NDArray[np.int8]:
-    """Part the variables so that few pairs that occur in triples stay inside a part."""
+    """Divide the variables in two parts so that few pairs of the triples are inside a part."""
     from qcompile.reduction.cover_kernels import cut
 
     both = np.concatenate([problem.pairs, problem.pairs[:, ::-1]])
@@ -214,7 +218,7 @@ def _max_cut(problem: _SetCover, variables: int, seed: int) -> NDArray[np.int8]:
 
 
 def _exact(problem: _SetCover, seed: int, time_limit: float) -> PairCover:
-    """Minimum set cover by HiGHS; the annealed cover stands in where time runs out."""
+    """Return a minimum set cover by HiGHS, or the annealed one if it is smaller at the limit."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 

@@ -28,12 +28,12 @@ def route(
     below: NDArray[np.int64],
     gains: NDArray[np.float64],
 ) -> None:
-    """Send each triple over a pair of the cover; where several serve, they take turns.
+    """Assign each triple to a pair of the cover; if several are possible, they take turns.
 
-    A route is four times the pair's number, plus 0, 1 or 2 where the third variable lies before,
-    between or behind the pair's. `counts`, `below` and `gains` sum up the triples of each pair,
-    those whose third variable lies before its first and its second one, and their positive and
-    negative values.
+    A route is four times the pair's number, plus 0, 1 or 2 if the third variable is before, between
+    or after the pair's. For each pair, `counts` is the number of its triples, `below` the number of
+    those whose third variable is before its first and its second one, and `gains` the sums of their
+    positive and negative values.
     """
     for t in range(len(triples)):
         i, j, k = triples[t, 0], triples[t, 1], triples[t, 2]
@@ -74,8 +74,8 @@ def fill_routes(
 ) -> None:
     """Write the couplings of each pair's ancilla, the other variable ascending, factors included.
 
-    Triples come in lexicographic order, in which the third variable ascends for each pair; it
-    lies before, between or behind the factors, which leaves a gap for each of them.
+    Triples are in lexicographic order, in which the third variable ascends for each pair. It is
+    before, between or after the factors, which leaves a gap for each factor.
     """
     pairs = len(factors)
     written = starts[:pairs].copy()
@@ -99,7 +99,7 @@ def fill_routes(
 def incidence(
     triple_pairs: NDArray[np.int32], pairs: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """List for each pair the two other pairs of its triples: (where each list starts, lists)."""
+    """Return for each pair the two other pairs of its triples: (start of each list, lists)."""
     starts = np.zeros(pairs + 1, dtype=np.int64)
     for t in range(len(triple_pairs)):
         for c in range(3):
@@ -127,7 +127,7 @@ def _toggle(
     needed: NDArray[np.int32],
     size: int,
 ) -> int:
-    """Put a pair into the cover or take it out; keep up how often each pair is needed."""
+    """Add a pair to the cover or remove it, and update how often each pair is needed."""
     if place[pair] < 0:
         place[pair] = size
         chosen[size] = pair
@@ -157,7 +157,7 @@ def _drop_idle(
     needed: NDArray[np.int32],
     size: int,
 ) -> int:
-    """Take out the pairs beside `around` that no triple needs any more."""
+    """Remove the pairs beside `around` that no triple needs any more."""
     for at in range(starts[around], starts[around + 1]):
         for c in range(2):
             pair = lists[at, c]
@@ -176,11 +176,11 @@ def improve(
     cold: float,
     seed: int,
 ) -> NDArray[np.bool_]:
-    """Anneal a cover: drop a pair and put in another for each triple that is left bare.
+    """Anneal a cover: remove a pair and add another for each triple that is no longer covered.
 
-    A pair is *needed* by a triple that no other pair of the cover touches. Dropping a pair that is
-    needed k times costs k - 1; it is done with probability exp(-(k - 1) / heat). Trying costs O(1),
-    doing it O(triples of the pairs that change). Gives the smallest cover seen.
+    A pair is *needed* by a triple that no other pair of the cover covers. Removing a pair that is
+    needed k times costs k - 1; it is done with probability exp(-(k - 1) / heat). A trial costs
+    O(1), a move O(triples of the pairs that change). Return the smallest cover seen.
     """
     pairs = len(starts) - 1
     place, chosen = np.full(pairs, -1, dtype=np.int32), np.empty(pairs, dtype=np.int32)
@@ -227,7 +227,7 @@ def _complete(
     needed: NDArray[np.int32],
     size: int,
 ) -> int:
-    """Add the pair that the most bare triples share, until none is bare (greedy)."""
+    """Add the pair that covers the most uncovered triples, until all are covered (greedy)."""
     pairs = len(place)
     most = 0
     for pair in range(pairs):
@@ -250,7 +250,7 @@ def cut(
     heat: float,
     seed: int,
 ) -> NDArray[np.int8]:
-    """Anneal a bipartition of a graph so that few edges stay inside a part (maximum cut)."""
+    """Anneal a bipartition of a graph so that few edges are inside a part (maximum cut)."""
     size = len(side)
     state = generator(seed)
     best, inside, lowest = side.copy(), 0, 0
@@ -278,9 +278,9 @@ def shrink(
     cover: NDArray[np.bool_],
     budget: int,
 ) -> NDArray[np.bool_]:
-    """Take pairs out of a cover, the one whose loss matters least first, until `budget` are left.
+    """Remove pairs from a cover, the least important first, until `budget` are left.
 
-    What a pair's loss matters is the sum of the sizes of the triples that only it covers.
+    The importance of a pair is the sum of the sizes of the triples that only it covers.
     """
     pairs, triples = len(cover), len(triple_pairs)
     starts = np.zeros(pairs + 1, dtype=np.int64)
@@ -323,7 +323,7 @@ def shrink(
 
 @jit
 def _position(lines: NDArray[np.int64], a: int, b: int, k: int) -> int:
-    """Place of the triple of a < b and k in the lexicographic list of all triples."""
+    """Return the place of the triple of a < b and k in the lexicographic list of all triples."""
     if k > b:
         return int(lines[a, b]) + k
     if k > a:
@@ -333,9 +333,9 @@ def _position(lines: NDArray[np.int64], a: int, b: int, k: int) -> int:
 
 @jit
 def _serves(a: int, b: int, k: int) -> bool:
-    """Whether the pair a < b carries its triple with k in a complete cubic on two halves.
+    """Whether the triple of a < b and k is assigned to the pair a, b in a cubic on two halves.
 
-    A variable of the other half leaves no choice; in the same half the three pairs take turns.
+    If k is in the other half there is no choice; in the same half the three pairs take turns.
     """
     if (a + k) % 2 == 1:
         return True
@@ -351,7 +351,7 @@ def route_complete(
     counts: NDArray[np.int64],
     gains: NDArray[np.float64],
 ) -> None:
-    """Do as `route` for a complete cubic on interleaved halves, pair by pair.
+    """Do the work of `route` for a complete cubic on interleaved halves, pair by pair.
 
     ``lines[i, j] + k`` is the place of the triple i < j < k.
     """
@@ -380,7 +380,7 @@ def fill_complete(
     own: NDArray[np.int32],
     couplings: NDArray[np.float64],
 ) -> None:
-    """Do as `fill_routes` for a complete cubic on interleaved halves, pair by pair."""
+    """Do the work of `fill_routes` for a complete cubic on interleaved halves, pair by pair."""
     variables = len(lines)
     for pair in range(len(factors)):
         a, b = factors[pair, 0], factors[pair, 1]

@@ -1,8 +1,8 @@
-"""What a problem will cost, without building it.
+"""Estimate the size of a problem without building it.
 
-Counts are those of complete polynomials, upper bounds for real data. For cubics the number of
-ancillas is exact and the smallest that pair products allow; for higher degrees it is what a family
-of subsets that always works needs, beside the number that no quadratization at all can go below.
+Counts are those of complete polynomials: upper bounds for real data. For cubics the number of
+ancillas is exact, and no cover by pairs has fewer. For higher degrees it is the size of a family of
+subsets that covers every term, and `ancillas_at_least` is a lower bound for any quadratization.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from typing import Any
 from qcompile.errors import InputError
 from qcompile.reduction.accounting import counting_bound
 from qcompile.reduction.cover import halves_bound
+from qcompile.stages.record import Record
 from qcompile.stages.terms import most_terms
 
-__all__ = ["PAPER_SIZES", "Estimate", "estimate", "paper_table"]
+__all__ = ["PAPER_SIZES", "Estimate", "PaperRow", "estimate", "paper_table"]
 
 
 PAPER_SIZES = ((100, 1), (100, 4), (500, 1), (500, 4), (2500, 1), (2500, 4))
-# Measured on two cores: terms a second that are expanded, reduced, and taken by dimod.
+# Terms that are expanded, reduced, and read by dimod in a second, measured on two cores.
 _EXPANDED, _REDUCED, _TAKEN = 4e7, 1e7, 6e6
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """Size of a compiled problem."""
+class Estimate(Record):
+    """The size of a compiled problem."""
 
     order: int
     features: int
@@ -39,19 +40,19 @@ class Estimate:
 
     @property
     def bits(self) -> int:
-        """Logical bits N."""
+        """The number of logical bits N."""
         return self.features * self.bits_per_weight
 
     @property
     def qubits(self) -> int:
-        """Logical qubits: bits and ancillas."""
+        """The number of logical qubits: bits and ancillas."""
         return self.bits + self.ancillas
 
     @property
     def qubo_pairs(self) -> int:
-        """Pairs of a QUBO: those of bits, one for each larger term, two for each ancilla.
+        """The number of pairs: all pairs of bits, one for each larger term, two for each ancilla.
 
-        A factor of a nested product may meet another ancilla: one more pair each at most.
+        A factor of a nested product may be coupled to another ancilla: at most one more pair each.
         """
         nested = self.ancillas if self.order > 3 else 0
         pairs = comb(self.bits, 2) if self.order > 1 else 0
@@ -59,18 +60,18 @@ class Estimate:
 
     @property
     def memory(self) -> int:
-        """Bytes of the polynomial and the QUBO together."""
+        """The bytes of the polynomial and the QUBO together."""
         polynomial = sum(count * (8 + 4 * j) for j, count in enumerate(self.terms, 1))
         return polynomial + 16 * self.qubo_pairs + 40 * self.ancillas + 8 * self.qubits
 
     @property
     def seconds(self) -> float:
-        """A rough time to build it and hand it to dimod."""
+        """A rough time to build the QUBO and give it to dimod."""
         terms = sum(self.terms)
         return terms / _EXPANDED + terms / _REDUCED + self.qubo_pairs / _TAKEN
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return plain values by key, derived ones included."""
         return {
             "order": self.order,
             "features": self.features,
@@ -87,7 +88,7 @@ class Estimate:
 
 
 def estimate(order: int, features: int, bits: int) -> Estimate:
-    """Count a complete problem of any size at once.
+    """Return the size of a complete problem, by formulas that are quick at any size.
 
     >>> estimate(3, 100, 4).qubits
     40200
@@ -127,8 +128,20 @@ def _ancillas(size: int, degree: int) -> int:
     return min(families)
 
 
-def paper_table() -> list[dict[str, Any]]:
-    """Compute the paper's table of qubit requirements, beside the minimum for its cover.
+@dataclass(frozen=True)
+class PaperRow(Record):
+    """A row of the paper's table of qubit requirements, beside two lower bounds."""
+
+    loss: str
+    features: int
+    bit_depth: int
+    qubits: int
+    minimum_for_pair_covers: int
+    any_quadratization_at_least: int
+
+
+def paper_table() -> list[PaperRow]:
+    """Compute the paper's table of qubit requirements, beside lower bounds.
 
     >>> [row["qubits"] for row in paper_table()]
     [2550, 40200, 62750, 1001000, 1563750, 25005000]
@@ -137,14 +150,14 @@ def paper_table() -> list[dict[str, Any]]:
     for features, bits in PAPER_SIZES:
         size = features * bits
         rows.append(
-            {
-                "loss": "cubic",
-                "features": features,
-                "bit_depth": bits,
+            PaperRow(
+                loss="cubic",
+                features=features,
+                bit_depth=bits,
                 # N bits and N²/4 ancillas, of which N/2 are saved by the two halves' diagonals
-                "qubits": size + size * size // 4 - size // 2,
-                "minimum_for_pair_covers": size + halves_bound(size),
-                "any_quadratization_at_least": size + counting_bound(size, 3),
-            }
+                qubits=size + size * size // 4 - size // 2,
+                minimum_for_pair_covers=size + halves_bound(size),
+                any_quadratization_at_least=size + counting_bound(size, 3),
+            )
         )
     return rows

@@ -261,14 +261,9 @@ def _qubo(
         ancillas=ancillas,
         method=cover.method,
         strength=strength,
-        dropped=pubo.dropped,
         optimal=cover.optimal,
         bound=cover.bound,
-        encoding=pubo.encoding,
-        loss=pubo.loss,
-        l0=pubo.l0,
-        preparation=pubo.preparation,
-        source=pubo.source,
+        origin=pubo.origin,
     )
 
 

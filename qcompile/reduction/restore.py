@@ -55,12 +55,7 @@ def restore(qubo: Qubo) -> Pubo:
         constant=constant,
         indices=tuple(indices),
         coefficients=tuple(coefficients),
-        encoding=qubo.encoding,
-        loss=qubo.loss,
-        l0=qubo.l0,
-        dropped=qubo.dropped,
-        preparation=qubo.preparation,
-        source=qubo.source,
+        origin=qubo.origin,
     )
     return pubo if qubo.truncated is None else pubo.with_terms(pubo + qubo.truncated)
 

@@ -17,11 +17,12 @@ def prune(
     ways: NDArray[np.int64],
     monomials: int,
 ) -> NDArray[np.bool_]:
-    """Remove members, in the given order, as long as every target keeps a way to be made.
+    """Remove members, in the given order, as long as every target can still be made.
 
-    Entry e is one way to make target ``targets[e]``; ``entries[starts[m]:starts[m+1]]`` are those
-    that use member m. Targets up to `monomials` must stay, the others are the members themselves
-    and need no way any more once they are gone. `ways` counts each target's ways and is updated.
+    Entry e is one way to make target ``targets[e]``; ``entries[starts[m]:starts[m+1]]`` are the
+    entries that use member m. Targets below `monomials` must be kept. The others are the members
+    themselves, and need no way once they are removed. `ways` counts the ways of each target and is
+    updated.
     """
     alive = np.ones(len(targets), dtype=np.bool_)
     kept = np.ones(len(starts) - 1, dtype=np.bool_)

@@ -1,13 +1,13 @@
 """Cover terms of any degree by products of subsets: ancillas for degree 4 and more.
 
-An ancilla stands for the product of a subset of bits. Every term must be one available subset or
-the product of two disjoint ones (single bits are available for free), and so must every ancilla,
-its factors. Several families are tried: subsets inside two halves, those with all pairs besides,
-all subsets up to half the degree, and for degrees up to 6 over at most 18 bits families that were
-found by long annealing. Each is pruned to what the terms need.
+An ancilla stands for the product of a subset of bits. Every term, and every ancilla, must be the
+product of two disjoint subsets that are available; a term may also be one such subset. Single bits
+are always available. Several families of subsets are tried: those inside two halves; the same with
+all pairs; all subsets up to half the degree; and for degrees up to 6 over at most 18 bits families
+that were found by long annealing. Each family is pruned to what the terms need.
 
-A term of k bits has 2^k subsets: above degree 10 they are not looked at. Then pairs of factors are
-replaced one after the other, those that the most terms share first.
+A term of k bits has 2^k subsets, too many above degree 10. There pairs of factors are replaced one
+after the other, those that the most terms share first.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _PRUNINGS = 12
 _MOST_GREEDY = 3000
 _STORED_DEGREE = 6
 _WIDEST = 10
-# Steps of Python for replacing shared pairs; beyond them terms only share their beginnings.
+# Most steps for replacing shared pairs, which is slow; above it terms share beginnings only.
 _MOST_STEPS = 1e6
 
 
 @dataclass(frozen=True, eq=False)
 class SubsetCover:
-    """Products (two earlier variables each) and how each term is made of at most two variables."""
+    """Products of two earlier variables each, and the one or two variables that make each term."""
 
     factors: NDArray[np.int32]
     routes: NDArray[np.int64]
@@ -54,7 +54,7 @@ class SubsetCover:
 
 
 def cover_monomials(pubo: Pubo, *, method: str = "auto", seed: int = 0) -> SubsetCover:
-    """Choose subsets whose products make every term of degree 3 and more."""
+    """Choose subsets whose products make every term of degree 3 or more."""
     if method == "exact":
         raise InputError("cover exact is for cubics; for higher degrees use auto")
     if pubo.degree > _WIDEST or not _Problem.can_number(pubo):
@@ -74,7 +74,7 @@ def cover_monomials(pubo: Pubo, *, method: str = "auto", seed: int = 0) -> Subse
 
 
 def _cover_wide(pubo: Pubo, method: str, seed: int) -> SubsetCover:
-    """Make terms with too many subsets out of products of two factors."""
+    """Cover terms with too many subsets by products of two factors."""
     if method not in ("auto", "greedy"):
         raise InputError(
             f"terms of degree {pubo.degree} over {pubo.variables:,} variables have too many "
@@ -98,7 +98,7 @@ def _cover_wide(pubo: Pubo, method: str, seed: int) -> SubsetCover:
 
 
 def _families(problem: _Problem, pubo: Pubo, method: str) -> dict[str, list[NDArray[np.int64]]]:
-    """Give candidate families: rows of members for the sizes 2, 3, ..."""
+    """Return candidate families by name: the members of size 2, 3, ... as rows."""
     degree = problem.degree
     half = -(-degree // 2)
     if method == "dimod":
@@ -127,7 +127,7 @@ def _families(problem: _Problem, pubo: Pubo, method: str) -> dict[str, list[NDAr
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Terms of degree 3 and more, with keys that number all subsets."""
+    """Terms of degree 3 or more, and keys that number all subsets of the variables."""
 
     variables: int
     degree: int
@@ -153,7 +153,7 @@ class _Problem:
         return cls(size, degree, monomials, list(pubo.coefficients[2:degree]), chooses, bases)
 
     def keys(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Number subsets, one a row with ascending members; single bits are their own number."""
+        """Return the keys of subsets, one a row with ascending members; that of bit i is i."""
         size = rows.shape[1]
         total = np.full(len(rows), self.bases[size] - 1, dtype=np.int64)
         for t in range(size):
@@ -182,9 +182,9 @@ class _Problem:
     def splits(
         self, rows: NDArray[np.int64], known: NDArray[np.int64]
     ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """For each way to part a row in two give both parts' places in `known`, or -1.
+        """Return for each way to split a row in two both parts' places in `known`, or -1.
 
-        `known` are sorted keys, those of single bits among them.
+        `known` holds sorted keys, those of single bits included.
         """
         size = rows.shape[1]
         ways = []
@@ -202,12 +202,12 @@ class _Problem:
         return np.where(known[at] == keys, at, -1)
 
     def known_keys(self, family: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-        """Keys of single bits and members, sorted: the variables of the QUBO in their order."""
+        """Return the sorted keys of bits and members: the variables of the QUBO in order."""
         members = [self.keys(rows) for rows in family if len(rows)]
         return np.concatenate([np.arange(self.variables), *(np.sort(keys) for keys in members)])
 
     def pruned(self, family: list[NDArray[np.int64]], seed: int) -> list[NDArray[np.int64]] | None:
-        """Leave out members that no term needs, trying several orders; None if terms are missed."""
+        """Remove members that no term needs, in several orders; None if a term is not covered."""
         from qcompile.reduction.subset_kernel import prune
 
         known = self.known_keys(family)
@@ -223,7 +223,7 @@ class _Problem:
         best = None
         for attempt in range(_PRUNINGS):
             noise = np.random.default_rng(seed + attempt).random(len(members))
-            # larger products first: they cost the same and serve less
+            # larger products first: they cost the same and are less useful
             tried = np.lexsort((noise, -sizes)) if attempt % 2 else np.argsort(noise)
             kept = prune(tried, starts, users[order], targets, ways.copy(), monomials)
             if best is None or kept.sum() < best.sum():
@@ -236,7 +236,7 @@ class _Problem:
     def _ways(
         self, family: list[NDArray[np.int64]], known: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """List all ways: the target of each, and pairs (way, member that it uses)."""
+        """Return the target of each way, and pairs (way, member that it uses)."""
         targets: list[NDArray[np.int64]] = []
         lefts: list[NDArray[np.int64]] = []
         rights: list[NDArray[np.int64]] = []
@@ -261,7 +261,7 @@ class _Problem:
         return target, ways[inside], used[inside] - self.variables
 
     def routed(self, family: list[NDArray[np.int64]], method: str) -> SubsetCover:
-        """Number the members, give each its factors, and send every term over two variables."""
+        """Number the members and choose their factors and the two variables of every term."""
         known = self.known_keys(family)
         factors = [
             _choose(self.splits(rows[np.argsort(self.keys(rows))], known))
@@ -296,7 +296,7 @@ def _collect(
 
 
 def _choose(ways: list[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> NDArray[np.int64]:
-    """Take for each row one of its possible ways, in turns, so that the load is shared."""
+    """Choose for each row one of its possible ways, in turns, so that they are used evenly."""
     count = len(ways[0][0])
     chosen = np.full((count, 2), -1, dtype=np.int64)
     possible = np.stack([(left >= 0) & (right >= 0) for left, right in ways])
@@ -310,9 +310,9 @@ def _choose(ways: list[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> NDArray[
 
 
 def _greedy_family(problem: _Problem, seed: int) -> list[NDArray[np.int64]]:
-    """Return the subsets that are products where pairs are replaced as often as they are shared.
+    """Return the products that arise if the pair that most terms share is replaced repeatedly.
 
-    Good for sparse polynomials, where subsets of terms have little in common.
+    This suits sparse polynomials, whose terms have few subsets in common.
     """
     rows = [row for rows in problem.monomials for row in rows.tolist()]
     bits: list[tuple[int, ...]] = [(i,) for i in range(problem.variables)]
@@ -331,9 +331,9 @@ Factors = list[tuple[int, int]]
 def _shared_beginnings(
     rows: list[list[int]], variables: int, seed: int
 ) -> tuple[Factors, list[list[int]]]:
-    """Multiply the factors of each term one by one, the most common first; beginnings are shared.
+    """Multiply the factors of each term one by one, the most common first; share beginnings.
 
-    Gives the factors of each product, and for each term the two variables that are left.
+    Return the factors of each product, and for each term the two variables that are left.
     """
     counts = np.bincount([member for row in rows for member in row], minlength=variables)
     products: dict[tuple[int, int], int] = {}
@@ -349,9 +349,9 @@ def _shared_beginnings(
 def _shared_pairs(
     rows: list[list[int]], variables: int, seed: int
 ) -> tuple[Factors, list[list[int]]]:
-    """Replace the pair of factors that the most terms share, again and again; ties at random.
+    """Replace the pair of factors that the most terms share, repeatedly; break ties at random.
 
-    Gives the factors of each product, and for each term the one or two variables that are left.
+    Return the factors of each product, and for each term the one or two variables that are left.
     """
     rng = np.random.default_rng(seed)
     terms = [set(row) for row in rows]
@@ -385,7 +385,7 @@ def _shared_pairs(
 
 
 def _stored(problem: _Problem) -> list[NDArray[np.int64]] | None:
-    """Return the stored family for the next larger number of bits, without the surplus bits."""
+    """Return the stored family for so many bits or the next more, without surplus bits."""
     if problem.degree > _STORED_DEGREE:
         return None
     text = (files("qcompile.reduction") / "degree6_families.json").read_text()
@@ -408,7 +408,7 @@ def _dimod_family(pubo: Pubo, degree: int) -> list[NDArray[np.int64]]:
     reduction = dimod.make_quadratic(pubo.to_dimod(), 1.0, dimod.BINARY).info["reduction"]
     bits: dict[object, frozenset[int]] = {i: frozenset([i]) for i in range(pubo.variables)}
     waiting = dict(reduction)
-    while waiting:  # products of products become known one after the other
+    while waiting:  # products of products need their factors first
         for (u, v), names in list(waiting.items()):
             if u in bits and v in bits:
                 bits[names["product"]] = bits[u] | bits[v]

@@ -24,7 +24,7 @@ from qcompile.stages.pubo import Pubo
 __all__ = ["report_of"]
 
 
-# What each section needs beyond what a run may hold, for those that are left out.
+# What a run must hold for each section; shown for sections that are left out.
 _NEEDS = {
     "loss": "a loss (a problem compiled from data, or loss.json)",
     "budget": "a problem (qubo.json or pubo.json)",
@@ -38,7 +38,7 @@ _NEEDS = {
 
 
 def report_of(run: Run) -> Report:
-    """Work out everything that a page about this run can show."""
+    """Return everything that a page about this run can show."""
     report = Report(
         name=run.name,
         facts=tuple(_facts(run)),
@@ -50,9 +50,7 @@ def report_of(run: Run) -> Report:
         energies=energies_of(run),
         weights=weights_of(run),
         confusion=tuple(confusions_of(run)),
-        risks=tuple(
-            (str(r["classifier"]), float(r["objective"]), float(r["0-1 risk"])) for r in run.risks
-        ),
+        risks=run.risks,
         notes=run.notes,
     )
     missing = tuple(
@@ -71,7 +69,7 @@ def _why(run: Run, section: str) -> str:
 
 
 def _facts(run: Run) -> Iterable[tuple[str, str]]:
-    """Return the few numbers that one asks for first."""
+    """Yield the most important numbers, with their names."""
     yield from run.told.items()
     problem = run.problem
     if run.qubo is not None:
@@ -89,7 +87,7 @@ def _facts(run: Run) -> Iterable[tuple[str, str]]:
 
 
 def _pipeline(run: Run) -> Iterable[Stage]:
-    """Return the stages that there are, in order, with their sizes."""
+    """Yield the stages of the run in order, with their sizes."""
     yield from _data_stage(run)
     if run.moments is not None:
         sums = sum(len(tensor) for tensor in run.moments.tensors.values())
@@ -105,7 +103,7 @@ def _pipeline(run: Run) -> Iterable[Stage]:
             many(len(run.qubo.first), "pair"),
         )
         yield Stage("QUBO", many(run.qubo.variables, "qubit"), details, "quadratize")
-    # chains that the samples know nothing of stand apart
+    # chains that the samples did not use are shown last
     apart = run.samples is not None and not through_these(run)
     if not apart:
         yield from _chain_stage(run, "embed")
@@ -123,7 +121,7 @@ def _pipeline(run: Run) -> Iterable[Stage]:
 
 def _data_stage(run: Run) -> Iterable[Stage]:
     rows, prepared = _data_rows(run), run.preparation
-    details = [str(run.source.get("name", "data"))]
+    details = [run.source.name or "data"]
     sizes = [] if rows is None else [many(rows, "row")]
     if prepared is not None:
         sizes.append(many(prepared.raw_features, "column"))
@@ -140,8 +138,7 @@ def _data_rows(run: Run) -> int | None:
         return run.moments.count
     if training:
         return len(training[0])
-    said = run.source.get("rows")
-    return said if isinstance(said, int) and not isinstance(said, bool) and said > 0 else None
+    return run.source.rows or None
 
 
 def _pubo_stage(pubo: Pubo) -> Stage:

@@ -1,13 +1,13 @@
 """Check that the artifacts of a run belong together.
 
-A page that mixes two problems would be worse than none.
+A page that mixes two problems would mislead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,14 +33,15 @@ __all__ = ["are_rows_of", "checked", "hides_rows"]
 
 
 _STATES = 8
-# Dropped terms that may change energies by more of their spread than this tell nothing.
+# If dropped terms can change energies by more than this share of their spread, the energies do not
+# show which rows the problem was compiled from.
 _MOST_DROPPED = 0.1
-_LARGEST = 1e150  # what can still be squared, and drawn
+_LARGEST = 1e150  # can be squared without overflow
 _MOST_TERMS = 2_000_000
 
 
 def checked(run: Run, names: Mapping[str, str]) -> Run:
-    """Raise unless the artifacts belong together, and add what follows from them."""
+    """Raise InputError unless the artifacts belong together; add what follows from them."""
     _check_polynomials(run, names)
     _check_chains(run, names)
     _check_sizes(run, names)
@@ -78,7 +79,7 @@ def _check_polynomials(run: Run, names: Mapping[str, str]) -> None:
 
 
 def _some_states(problem: Pubo | Qubo) -> NDArray[np.int8]:
-    """Return a few random states, the same each time; no single one would do, least of all 0."""
+    """Return a few random states, the same each time, and the states of only 0 and only 1."""
     bits = problem.logical if isinstance(problem, Qubo) else problem.variables
     rng = np.random.default_rng(0)
     states = rng.integers(0, 2, (_STATES, bits), dtype=np.int8)
@@ -86,17 +87,17 @@ def _some_states(problem: Pubo | Qubo) -> NDArray[np.int8]:
 
 
 def _same(one: Floats, two: Floats, room: float = 0.0) -> bool:
-    """Whether energies are the same, against how far they are apart from each other."""
+    """Whether energies are equal, within a share of their spread."""
     size, spread = float(np.abs(two).max()), float(two.max() - two.min())
     return bool(np.abs(one - two).max() <= SAME * spread + ROUNDING * size + room)
 
 
 def _check_chains(run: Run, names: Mapping[str, str]) -> None:
-    """Raise unless chains of this problem; of chains alone, that they are chains."""
+    """Raise unless the chains fit the problem; without one, unless they are valid chains."""
     if run.embedding is None:
         return
     embedding, qubo = run.embedding, run.qubo
-    if qubo is None:  # as if no variables met: chains must still be whole and apart
+    if qubo is None:  # check connected, disjoint chains against a problem without couplings
         qubo = quadratize(Pubo.from_dict({}, variables=len(embedding.chains)))
         embedding = replace(embedding, problem=problem_id(qubo))
     try:
@@ -106,8 +107,8 @@ def _check_chains(run: Run, names: Mapping[str, str]) -> None:
 
 
 def _check_sizes(run: Run, names: Mapping[str, str]) -> None:
-    """Refuse numbers that nothing can be drawn of."""
-    numbers: dict[str, Any] = {}
+    """Raise InputError for numbers that are too large to draw."""
+    numbers: dict[str, Floats] = {}
     if run.samples is not None:
         numbers["samples"] = run.samples.energies
     if run.classifier is not None:
@@ -154,13 +155,12 @@ def _check_moments(run: Run, problem: Pubo | Qubo, names: Mapping[str, str]) -> 
 
 
 def _rows_of(problem: Pubo | Qubo, unless: int) -> int:
-    """Give of how many rows a problem says that it was compiled from."""
-    told = problem.source.get("rows")
-    return told if isinstance(told, int) and not isinstance(told, bool) else unless
+    """Return the number of rows that a problem records, or `unless` if it records none."""
+    return unless if problem.source.rows is None else problem.source.rows
 
 
 def _has_terms(problem: Pubo | Qubo) -> bool:
-    """Whether the problem was written out: one annealed over the margins was not."""
+    """Whether the problem has its terms: one annealed over the margins does not."""
     return isinstance(problem, Qubo) or problem.num_terms > 0
 
 
@@ -188,21 +188,20 @@ def _check_model(run: Run, problem: Pubo | Qubo, names: Mapping[str, str]) -> No
     level = encoding.decode(encoding.encode(near))
     if not np.abs(level - model.weights).max() <= SAME * encoding.step:
         raise _foreign(names, "model", "a model with weights that the problem cannot say")
-    told = model.source.get("loss")
-    if isinstance(told, list) and problem.loss is not None:
-        own = list(problem.loss.coefficients)
-        numbers = all(isinstance(a, int | float) for a in told) and len(told) == len(own)
-        if not (numbers and np.allclose(told, own, rtol=SAME, atol=0)):
+    told = model.source.loss
+    if told is not None and problem.loss is not None:
+        own = problem.loss.coefficients
+        if len(told) != len(own) or not np.allclose(told, own, rtol=SAME, atol=0):
             raise _foreign(names, "model", "a model of another loss")
 
 
 def are_rows_of(problem: Pubo | Qubo, samples: Samples, loss: Loss, rows: Dataset) -> bool:
-    """Compare the objective on the rows with energies of several states."""
+    """Whether the objectives of several states on the rows equal their energies."""
     if len(rows) != _rows_of(problem, len(rows)) or hides_rows(problem, samples):
         return False
     states, energies = _checked_states(problem, samples)
     weights = problem.decode(states)
-    if not weights.any():  # that is the same on all data
+    if not weights.any():  # weights of 0 have the same objective on all data
         return False
     losses = [float(np.mean(loss(rows.margins(w)))) for w in weights]
     squares = loss.l2 / 2 * np.einsum("ij,ij->i", weights, weights)
@@ -211,7 +210,7 @@ def are_rows_of(problem: Pubo | Qubo, samples: Samples, loss: Loss, rows: Datase
 
 
 def hides_rows(problem: Pubo | Qubo, samples: Samples) -> bool:
-    """Whether so much was dropped that other rows could have the same energies."""
+    """Whether dropped terms are so large that other rows could have the same energies."""
     if not problem.dropped or problem.encoding is None:
         return False
     _, energies = _checked_states(problem, samples)
@@ -219,7 +218,7 @@ def hides_rows(problem: Pubo | Qubo, samples: Samples) -> bool:
 
 
 def _checked_states(problem: Pubo | Qubo, samples: Samples) -> tuple[NDArray[np.int8], Floats]:
-    """Return states with their energies: random ones, or the lowest if there is no polynomial."""
+    """Return states and their energies: random states, or the lowest samples without terms."""
     encoding = problem.encoding
     assert encoding is not None
     if not _has_terms(problem):
@@ -227,6 +226,6 @@ def _checked_states(problem: Pubo | Qubo, samples: Samples) -> tuple[NDArray[np.
         return samples.bits[order], samples.energies[order]
     states = _some_states(problem)
     count = states.shape[1] - encoding.variables
-    if count:  # what charges a weight that is not 0 must be on just where it is due
+    if count:  # bits that charge for a weight must be 1 exactly if the weight is not 0
         states[:, encoding.variables :] = encoding.decode(states) != 0
     return states, _score(problem, states)

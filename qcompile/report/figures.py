@@ -1,4 +1,4 @@
-"""The records that a page shows."""
+"""Records of what a page shows, as plain data."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from qcompile.training.risks import Risk
 
 __all__ = [
     "BINS",
@@ -43,7 +45,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of the pipeline: what came out of it and how large that is."""
+    """A stage of the pipeline: its name, its size, details, and the pass that made it."""
 
     name: str
     size: str
@@ -53,7 +55,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Histogram:
-    """Counts between edges, for one or more series; `whole`: of whole numbers, edges between."""
+    """Counts between edges, for one or more series; `whole`: the values are whole numbers."""
 
     edges: tuple[float, ...]
     counts: tuple[tuple[int, ...], ...]
@@ -63,10 +65,10 @@ class Histogram:
 
 @dataclass(frozen=True)
 class LossCurve:
-    """A loss over margins; `margins` are those of the rows, where they are known.
+    """A loss over margins; `margins` are those of the rows, if they are known.
 
-    `slope` says whether right answers cost less than wrong ones (-1), more (1), or the same (0).
-    Beyond -`turn` more wrong costs less, `for_good` if the loss never rises again there.
+    `slope` is -1 if right answers cost less than wrong ones, 1 if they cost more, 0 if the same.
+    To the left of -`turn` the loss falls; `for_good` says that it never rises again there.
     """
 
     points: tuple[tuple[float, float], ...]
@@ -83,9 +85,10 @@ class LossCurve:
 
 @dataclass(frozen=True)
 class MachineRow:
-    """What a machine has and what the problem takes of it.
+    """The qubits that a machine has and those that the problem takes.
 
-    `measured` by an embedding, and if so whether it was on the `ideal` graph without dead qubits.
+    `measured` says that they were counted in an embedding, `ideal` that its graph has no dead
+    qubits.
     """
 
     name: str
@@ -101,9 +104,9 @@ class MachineRow:
 class Budget:
     """Qubits before embedding, and on each machine.
 
-    `assumed`: as many ancillas as a complete polynomial needs; None where nobody knows. `order` is
-    that of the polynomial, 4 or more where ancillas meet; `complete` if (nearly) all terms are
-    there, as the formula for chains takes for granted.
+    `ancillas` is None if not known; `assumed` says that it is the number of a complete polynomial.
+    `order` is that of the polynomial, 4 or more if ancillas are coupled. `complete` says that
+    (nearly) all terms exist, as the formula for chains assumes.
     """
 
     bits: int
@@ -115,18 +118,18 @@ class Budget:
 
     @property
     def logical(self) -> int:
-        """Qubits before embedding, as far as they are known."""
+        """The known number of qubits before embedding."""
         return self.bits + (self.ancillas or 0)
 
     @property
     def surely(self) -> int:
-        """Qubits that it takes whatever is not known."""
+        """A number of qubits that is needed in any case."""
         return self.bits if self.assumed and not self.complete else self.logical
 
 
 @dataclass(frozen=True)
 class AncillaNumbers:
-    """How many terms pass through an ancilla, and how strong the gates are."""
+    """The number of terms that pass through each ancilla, and the strengths of the gates."""
 
     count: int
     terms: Histogram
@@ -136,9 +139,9 @@ class AncillaNumbers:
 
 @dataclass(frozen=True)
 class Chip:
-    """Places of qubits from 0 to 1 and the chains on them.
+    """The chains on a chip; places of qubits go from 0 to 1.
 
-    Of the qubits in chains every `every`-th is drawn, of the free ones every `every_free`-th.
+    One in `every` qubits of chains is drawn, and one in `every_free` free qubits.
     """
 
     machine: str
@@ -157,10 +160,11 @@ class Chip:
 
 @dataclass(frozen=True)
 class Energies:
-    """Energies of samples, each as often as it was read; whole chains and broken ones apart.
+    """Energies of samples, each as often as it was read, without and with broken chains.
 
-    `about` says of what there are `reads`, which are `unit`s, and `shares` whether they are all
-    that there were. Counts that the samples do not tell for sure are not `exact`.
+    `about` says in words what the samples are; they are counted in `unit`s. `shares` says that all
+    reads are among them, so that shares make sense. Counts that the samples do not record are not
+    `exact`.
     """
 
     histogram: Histogram
@@ -186,7 +190,7 @@ class Energies:
 
 @dataclass(frozen=True)
 class Weights:
-    """The largest weights by column; `limits` are the smallest and the largest that can be."""
+    """The largest weights by column; `limits` are the smallest and the largest possible weight."""
 
     rows: tuple[tuple[str, float], ...]
     total: int
@@ -198,7 +202,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Confusion:
-    """Answers against truth; labels as they are in the data."""
+    """Counts of answers against true labels; labels are those of the data."""
 
     part: str
     positive: str
@@ -210,23 +214,23 @@ class Confusion:
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
+        """The number of rows."""
         return self.right + self.wrong
 
     @property
     def right(self) -> int:
-        """Rows that were answered rightly."""
+        """The number of right answers."""
         return self.true_positive + self.true_negative
 
     @property
     def wrong(self) -> int:
-        """Rows that were not."""
+        """The number of wrong answers."""
         return self.false_negative + self.false_positive
 
 
 @dataclass(frozen=True)
 class Report:
-    """All that the page shows; a section is None or empty where its ingredients are missing."""
+    """All sections of the page; one is None or empty if the run lacks what it needs."""
 
     name: str
     facts: tuple[tuple[str, str], ...]
@@ -238,20 +242,20 @@ class Report:
     energies: Energies | None
     weights: Weights | None
     confusion: tuple[Confusion, ...]
-    risks: tuple[tuple[str, float, float], ...]
+    risks: tuple[Risk, ...]
     notes: tuple[str, ...] = ()
     absent: tuple[tuple[str, str], ...] = ()
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Names of the sections that there are."""
+        """The names of the sections that are not missing."""
         return tuple(name for name in TITLES if getattr(self, name))
 
 
 def histogram_of(
     edges: Any, counts: Iterable[Any], *, log: bool = False, whole: bool = False
 ) -> Histogram:
-    """Return the record of a histogram."""
+    """Return a histogram of plain numbers."""
     return Histogram(
         tuple(float(e) for e in edges),
         tuple(tuple(int(c) for c in np.rint(series)) for series in counts),
@@ -261,7 +265,7 @@ def histogram_of(
 
 
 def counted(values: NDArray[Any]) -> Histogram:
-    """Count whole numbers, in steps that are few enough to be seen."""
+    """Return a histogram of whole numbers with at most `BINS` bars."""
     low, high = int(values.min()), int(values.max())
     step = -(-(high - low + 1) // BINS)
     count = -(-(high - low + 1) // step)

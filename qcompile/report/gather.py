@@ -1,6 +1,6 @@
 """Collect the artifacts of a run: from a folder, from files, or from a job of `submit`.
 
-Every file is taken for what it holds, whatever its name.
+The kind of a file is read from its content, not from its name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from qcompile.report.run import Run
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
-from qcompile.training.risks import risks
+from qcompile.training.risks import Risk, risks
 
 if TYPE_CHECKING:
     from qcompile.leap.job import Job
@@ -87,7 +87,7 @@ def _job(name: str, jobs: str | None) -> Job:
 
 
 def _artifacts(place: Path) -> Iterable[tuple[str, Path]]:
-    """Tell what is there; in a folder, files of other kinds are passed over."""
+    """Yield kind and path of each artifact; other files of a folder are skipped."""
     if not place.exists():
         raise InputError(f"{place}: no such file or folder")
     if not place.is_dir():
@@ -126,7 +126,7 @@ def _loaded(title: str, found: Mapping[str, Path]) -> Run:
 
 
 def job_run(job: Job, samples: Samples | None = None, classifier: Classifier | None = None) -> Run:
-    """Return the run of a job: its problem, the chains it was sent with, and what was answered."""
+    """Return the run of a job: its problem, the chains it was sent with, and the answer."""
     problem = job.problem()
     sent = (job.folder / job.state(job.parts[0]).embedding).is_file()
     if samples is None and (job.folder / "samples.json").is_file():
@@ -140,21 +140,21 @@ def job_run(job: Job, samples: Samples | None = None, classifier: Classifier | N
         embedding=job.embedding(job.parts[0]) if sent else None,
         samples=samples,
         classifier=classifier,
-        told={"job": job.id, "solver": str(job.solver.get("name")), "stage": job.stage},
+        told={"job": job.id, "solver": job.solver.name, "stage": job.stage},
         reasons={} if samples is not None else {"energies": "the machine's answer"},
     )
     return checked(run, {"model": str(job.folder / "model.json"), "qubo": f"job {job.id}"})
 
 
 def compiled_run(compiled: Compiled) -> Run:
-    """Return the run of a compilation, the QUBO made if it is not yet."""
+    """Return the run of a compilation; make its QUBO if that is not done yet."""
     moments = compiled.moments
     return Run(
-        str(moments.source.get("name", "data")),
+        moments.source.name or "data",
         moments=moments,
         loss=compiled.loss,
         pubo=compiled.pubo,
-        qubo=compiled.qubo,
+        qubo=compiled.quadratize(),
         notes=compiled.loss.notes,
     )
 
@@ -163,7 +163,7 @@ def trained_run(trained: Trained, parts: Mapping[str, Dataset | None]) -> Run:
     """Return the run of a training with the rows of its parts."""
     problem = trained.problem
     return Run(
-        str(trained.classifier.source.get("name", "data")),
+        trained.classifier.source.name or "data",
         loss=trained.loss,
         pubo=problem if isinstance(problem, Pubo) else None,
         qubo=problem if isinstance(problem, Qubo) else None,
@@ -176,11 +176,11 @@ def trained_run(trained: Trained, parts: Mapping[str, Dataset | None]) -> Run:
 
 
 def with_data(run: Run, compiled_from: Dataset, every: Callable[[], Dataset]) -> Run:
-    """Add data: where they are what the problem was compiled from, also where accuracy is lost.
+    """Add data for the confusion matrix and, if the problem was compiled from them, the risks.
 
-    They are if there are as many rows, and if several states have the same objective on them as
-    they have energy. Otherwise all rows that were given (`every`) are used, and for the confusion
-    matrix only.
+    It was compiled from them if the numbers of rows agree and the energies of several states equal
+    their objectives on the rows. If not, all rows that were given (`every`) are used, for the
+    confusion matrix only.
     """
     found = _risks(run, compiled_from)
     if found:
@@ -193,12 +193,12 @@ def with_data(run: Run, compiled_from: Dataset, every: Callable[[], Dataset]) ->
 
 
 def with_test(run: Run, rows: Dataset) -> Run:
-    """Add rows that took no part in the training."""
+    """Add rows that were not used for training."""
     return replace(run, parts=(*run.parts, ("test rows", rows)))
 
 
-def _risks(run: Run, rows: Dataset) -> tuple[Mapping[str, Any], ...]:
-    """Say where accuracy is lost on these rows; nothing if they are not those of the problem."""
+def _risks(run: Run, rows: Dataset) -> tuple[Risk, ...]:
+    """Return the risks on these rows, or nothing if the problem was compiled from other rows."""
     problem, samples, loss = run.problem, run.samples, run.loss
     if problem is None or samples is None or loss is None or run.classifier is None:
         return ()

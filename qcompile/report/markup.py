@@ -1,4 +1,4 @@
-"""HTML and SVG as text: whatever is not marked as markup is escaped, so that nothing slips in."""
+"""HTML and SVG as text; everything that is not marked as markup is escaped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Markup", "joined", "plain", "tag"]
 
 _LONGEST = 200
 _VOID = frozenset({"meta", "br", "path", "line", "rect", "circle"})
-# What no reader sees, or what turns the writing round: nothing that a name needs.
+# Characters that are invisible or change the direction of text.
 _INVISIBLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff]"
@@ -28,7 +28,7 @@ def _visible(text: object) -> str:
 
 
 def plain(text: object) -> str:
-    """Return text that can be shown: one line, nothing invisible, not longer than a name can be.
+    """Return text that can be shown: one line, no invisible characters, at most 200 long.
 
     >>> plain("a\\u202eb" + "c" * 300)[:4], len(plain("c" * 300))
     ('a�bc', 200)
@@ -54,5 +54,5 @@ def tag(name: str, /, *content: object, **attributes: object) -> Markup:
 
 
 def joined(*content: object) -> Markup:
-    """Put pieces together; what is no markup is escaped."""
+    """Join pieces; those that are not markup are escaped."""
     return Markup("".join(c if isinstance(c, Markup) else escape(_visible(c)) for c in content))

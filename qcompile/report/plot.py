@@ -24,7 +24,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 
 
 def check_ending(path: str | Path) -> str:
-    """Return the picture's format, or refuse."""
+    """Return the format of a picture; raise InputError if the ending is not known."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise InputError(f"{path}: expected a picture ending in {', '.join(ENDINGS)}")
@@ -32,7 +32,7 @@ def check_ending(path: str | Path) -> str:
 
 
 def check_library() -> None:
-    """Raise InputError where the library that draws is not installed, before any work is done."""
+    """Raise InputError if Matplotlib is not installed, before any work is done."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -43,7 +43,7 @@ def check_library() -> None:
 
 
 def plot_losses(losses: Mapping[str, Loss], path: str | Path) -> None:
-    """Draw losses against 0-1 loss, over the margins where they stand in for it."""
+    """Draw losses beside 0-1 loss, over the margins where they approximate it."""
     kind = check_ending(path)
     check_library()
     from matplotlib.figure import Figure
@@ -74,7 +74,7 @@ def _save(figure: Any, path: str | Path, kind: str) -> None:
 
 
 def _scale(loss: Loss) -> float:
-    """Return a margin up to which the loss is worth looking at."""
+    """Return the margin up to which the loss is worth drawing."""
     if math.isfinite(loss.turn):
         return loss.turn
     if loss.omega is not None:
@@ -83,7 +83,7 @@ def _scale(loss: Loss) -> float:
 
 
 def plot_embedding(embedding: Embedding, path: str | Path) -> None:
-    """Draw the chains on the machine's graph, laid out as Ocean does.
+    """Draw the chains on the machine's graph, in Ocean's layout.
 
     Free qubits are pale dots; the qubits and couplers of each chain have one colour, long chains
     on top of short ones.
@@ -124,7 +124,7 @@ def plot_embedding(embedding: Embedding, path: str | Path) -> None:
 
 
 def layout(machine: Machine) -> NDArray[np.float64]:
-    """Return the places of the working qubits, as Ocean lays them out."""
+    """Return the places of the working qubits in Ocean's layout."""
     import dwave.graphs as dg
 
     place = {
@@ -137,7 +137,7 @@ def layout(machine: Machine) -> NDArray[np.float64]:
 
 
 def _colours(count: int) -> NDArray[np.float64]:
-    """Give distinguishable colours: hues by the golden ratio, in two depths."""
+    """Return distinguishable colours: hues by the golden ratio, in two brightnesses."""
     from matplotlib.colors import hsv_to_rgb
 
     number = np.arange(count)

@@ -37,7 +37,7 @@ __all__ = ["ancilla_numbers", "budget_of", "chip_of", "loss_curve_of"]
 
 
 _MOST_FREE, _MOST_LINKS = 8_000, 20_000
-# A graph with this share of all pairs is taken for complete, as the formula for chains does.
+# A graph with this share of all pairs counts as complete, as the formula for chains assumes.
 _COMPLETE = 0.9
 _MOST_ORDER = 8
 
@@ -54,7 +54,7 @@ def loss_curve_of(run: Run) -> LossCurve | None:
     if margins is not None:
         margins = margins[np.isfinite(margins)]
     if margins is not None and len(margins):
-        # most rows should be seen, but the loss must not become a needle
+        # show most rows, but not at a scale on which the loss cannot be seen
         reach = min(4 * reach, max(reach, 1.05 * float(np.quantile(np.abs(margins), 0.98))))
     grid = np.linspace(-reach, reach, 241)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -142,7 +142,7 @@ def _of_qubo(qubo: Qubo) -> Budget:
 
 
 def _of_polynomial(run: Run) -> Budget | None:
-    """Count, where there is no QUBO, as many ancillas as a complete polynomial needs."""
+    """Return the budget without a QUBO: as many ancillas as a complete polynomial needs."""
     pubo = run.pubo
     if pubo is None or not pubo.variables:
         return None
@@ -159,12 +159,12 @@ def _of_polynomial(run: Run) -> Budget | None:
 
 @cache
 def _published() -> tuple[Machine, ...]:
-    """Return the machines whose working qubits are published; their graphs are made once."""
+    """Return the machines whose number of working qubits is published, made only once."""
     return tuple(machine for machine in catalogue().values() if machine.qubits is not None)
 
 
 def _machines(run: Run, needed: Budget) -> Iterable[MachineRow]:
-    """Say for each published machine, and for the one embedded on, what is needed of it."""
+    """Yield what is needed of each published machine, and of the one embedded on."""
     embedding = run.embedding
     known = {machine.name: machine for machine in _published()}
     if embedding is not None:
@@ -184,14 +184,14 @@ def _measured(machine: Machine, takes: int) -> MachineRow:
 
 
 def _estimated(machine: Machine, needed: Budget) -> MachineRow:
-    """Go by the formula for complete polynomials: an upper estimate for all others."""
+    """Use the formula for complete polynomials, an upper estimate for all others."""
     has = machine.qubits or len(machine.nodes)
     told = physical_estimate(machine, needed.order, needed.bits, needed.ancillas or 0)
-    takes: int | None = told["physical_qubits_about"]
+    takes = told.physical_qubits_about
     fits: bool | None = None
     if needed.surely > has:
-        fits = False  # not even one qubit for each variable
-    elif takes is not None and told["fits"] and takes <= has:
+        fits = False  # fewer qubits than variables
+    elif takes is not None and told.fits and takes <= has:
         fits = True
     elif takes is not None and needed.complete:
         fits = False
@@ -225,7 +225,7 @@ def _spread(values: NDArray[Any]) -> str:
 
 
 def _strengths(on: Floats, off: Floats) -> Histogram | None:
-    """Count gate strengths; over many orders of magnitude on a logarithmic scale."""
+    """Return a histogram of gate strengths, logarithmic if they differ by orders of magnitude."""
     both = np.concatenate([on, off])
     positive = both[both > 0]
     if not len(positive):
@@ -258,7 +258,7 @@ def chip_of(run: Run) -> Chip | None:
     first, second = machine.edges.T
     own = np.flatnonzero((owner[first] >= 0) & (owner[first] == owner[second]))
     free, used = np.flatnonzero(owner < 0), np.flatnonzero(owner >= 0)
-    # each kind has its own step: many free qubits must not make chains vanish
+    # each kind has its own step, so that many free qubits do not hide chains
     every = max(1, -(-len(own) // _MOST_LINKS), -(-len(used) // _MOST_LINKS))
     every_free = max(1, -(-len(free) // _MOST_FREE))
     links: dict[int, list[Any]] = {}
@@ -289,7 +289,7 @@ def _point(place: Floats) -> tuple[float, float]:
 
 
 def _closer(used: Floats) -> tuple[float, float, float] | None:
-    """Return the square around what is used (left, bottom, side), if it is a small part."""
+    """Return the square around the used qubits (left, bottom, side) if it is small, or None."""
     if not len(used):
         return None
     low, high = used.min(axis=0), used.max(axis=0)

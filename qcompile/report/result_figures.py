@@ -28,26 +28,26 @@ __all__ = ["confusions_of", "energies_of", "sampling_of", "through_these", "weig
 _MOST_WEIGHTS = 40
 _GROUND_BITS = 20
 
-# Energies that differ by less are equal: a share of their spread, but no more than of their size.
+# Tolerances for equal energies: a share of their spread, at most a share of their size.
 _SAME, _SAME_SIZE, _ROUNDING = 1e-6, 1e-9, 1e-13
-# Their samples are the lowest states of all reads, each once: nothing counts how often.
+# Solvers that return the lowest states of all reads, each once: occurrences are not known.
 _POOLED = ("anneal", "exact")
 
 
 def _chained(run: Run) -> bool:
-    """Whether the samples went through chains, by what they tell themselves."""
+    """Whether the samples record that they were read from chains."""
     if run.samples is None:
         return False
     told = run.samples.info
     timing = told.get("timing")
-    # hybrid solvers name their space; they have time on a machine, but no chains of ours
+    # hybrid solvers use the machine too, but not our chains; they record a space
     of_machine = isinstance(timing, dict) and "qpu_access_time" in timing and "space" not in told
     marked = "repair" in told or "embedding_context" in told
     return marked or of_machine or bool((run.samples.chain_breaks > 0).any())
 
 
 def through_these(run: Run) -> bool:
-    """Whether the samples went through the very chains that are at hand."""
+    """Whether the samples were read from the chains of this run."""
     if run.samples is None or run.embedding is None or not _chained(run):
         return False
     return run.samples.info.get("chains") in (None, chains_id(run.embedding))
@@ -55,7 +55,7 @@ def through_these(run: Run) -> bool:
 
 @dataclass(frozen=True)
 class _Sampling:
-    """What the samples are samples of: words for the page, words for the pipeline."""
+    """How the samples were made and counted, with words for the page and the pipeline."""
 
     about: str
     stage: tuple[str, ...]
@@ -67,7 +67,7 @@ class _Sampling:
 
 
 def sampling_of(run: Run) -> _Sampling:
-    """Tell reads from states: some solvers keep the lowest states only, each once."""
+    """Return what the samples count: reads, or states of solvers that keep each state once."""
     samples = run.samples
     assert samples is not None
     total, distinct = int(samples.occurrences.sum()), len(np.unique(samples.bits, axis=0))
@@ -144,7 +144,7 @@ def _breaks(samples: Samples) -> Histogram | None:
 
 
 def _near(low: float, high: float) -> float:
-    """Return by how much energies may differ that are the same."""
+    """Return the tolerance within which two energies count as equal."""
     size = max(abs(low), abs(high))
     return max(_ROUNDING * size, min(_SAME_SIZE * size, _SAME * (high - low)))
 
@@ -152,13 +152,13 @@ def _near(low: float, high: float) -> float:
 def _energy_edges(low: float, high: float) -> Floats:
     room = (high - low) / (BINS - 1) / 2
     size = max(abs(low), abs(high))
-    if room <= _ROUNDING * size:  # all the same but for rounding: one bar in the middle
+    if room <= _ROUNDING * size:  # equal except for rounding: one bar in the middle
         room = 0.02 * size or 1e-3
     return np.linspace(low - room, high + room, BINS + 1)
 
 
 def _ground(run: Run) -> tuple[float | None, str]:
-    """Return the ground state's energy where it can be known, and how."""
+    """Return the energy of the ground state, or None, and how it is known."""
     problem = run.problem
     if problem is None or (isinstance(problem, Pubo) and not problem.num_terms):
         return None, "not known"
@@ -176,8 +176,7 @@ def weights_of(run: Run) -> Weights | None:
     if run.classifier is None:
         return None
     values, prepared = run.classifier.weights, run.classifier.preparation
-    base = run.source.get("index_base")
-    base = base if base in (0, 1) else 0
+    base = run.source.index_base or 0
     columns = range(len(values)) if prepared.columns is None else prepared.columns.tolist()
     names = [f"x{column + base}" for column in columns]
     if prepared.bias:
@@ -194,7 +193,7 @@ def weights_of(run: Run) -> Weights | None:
 
 
 def _limits(encoding: Encoding | None) -> tuple[float, float] | None:
-    """Return the smallest and the largest weight that the bits can say."""
+    """Return the smallest and the largest weight that the bits can encode."""
     if encoding is None:
         return None
     if encoding.bounds is None:

@@ -1,8 +1,8 @@
 """Small charts as inline SVG: bars, histograms, curves, and chains on a chip.
 
-A chart is 360 units wide, about as wide as a phone, so that its letters have a readable size on
-every screen. Colours are classes: the page says what they are, by day and by night. Every chart
-has a name and a sentence that says what is to be seen, for those who do not see it.
+A chart is 360 units wide, about as wide as a phone, so that its text is readable on every screen.
+Colours are classes; the page's stylesheet defines them for light and dark mode. Every chart has a
+title and a sentence that describes it for screen readers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 
 
 WIDTH = 360.0
-_LETTER = 6.8  # width of a letter on a phone, where letters are largest
+_LETTER = 6.8  # width of a letter on a phone, where letters are widest
 _FEWEST_BARS = 9
 HUES = 10
 
@@ -39,9 +39,9 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar of a bar chart: parts of it side by side, each with a class, and words behind it.
+    """A bar of a bar chart: parts side by side, each with its class, and words after the name.
 
-    `limit` is drawn as a line across it.
+    `limit` is drawn as a line across the bar.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Mark:
-    """An upright line with a word, at a place of the horizontal axis."""
+    """A vertical line with a word, at a value of the horizontal axis."""
 
     at: float
     word: str
@@ -61,7 +61,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Scale:
-    """From values to places on the page, straight or logarithmic."""
+    """A map from values to places in the picture, linear or logarithmic."""
 
     low: float
     high: float
@@ -70,7 +70,7 @@ class Scale:
     log: bool = False
 
     def __call__(self, value: float) -> float:
-        """Return the place of a value; what lies outside is put at the rim."""
+        """Return the place of a value; values outside are placed at the edge."""
         low, high, at = self.low, self.high, min(max(value, self.low), self.high)
         if self.log:
             low, high, at = math.log10(low), math.log10(high), math.log10(at)
@@ -78,7 +78,7 @@ class Scale:
         return self.start + share * (self.stop - self.start)
 
     def ticks(self, wanted: int = 5) -> list[float]:
-        """Give round values along the scale."""
+        """Return round values along the scale."""
         if not self.high > self.low:
             return [self.low]
         if self.log:
@@ -134,9 +134,9 @@ def _block(x: float, y: float, width: float, height: float, kind: str, hint: str
 
 
 def bars(rows: Sequence[Bar], *, title: str, says: str, log: bool = False) -> Markup:
-    """Draw bars side by side with their names above them; negative ones go to the left.
+    """Draw horizontal bars with their names above them; negative bars go to the left.
 
-    Names stand above, not beside: on a narrow screen there is no room beside.
+    Names are above the bars because narrow screens have no space beside them.
     """
     ends = [sum(value for value, _ in row.parts) for row in rows]
     limits = [row.limit for row in rows if row.limit is not None]
@@ -172,7 +172,7 @@ def _cut_to(text: str, letters: int) -> str:
 
 
 def diverging(rows: Sequence[Bar], *, title: str, says: str, reach: float) -> Markup:
-    """Draw one bar a line from the middle to either side, names at the rim: for weights."""
+    """Draw bars from the middle to either side, one a line, with names at the left edge."""
     left = 8 + _LETTER * max((len(row.name) for row in rows), default=1)
     right = WIDTH - 8 - _LETTER * max((len(row.words) for row in rows), default=1)
     scale = Scale(-reach, reach, left, right)
@@ -203,7 +203,7 @@ def histogram(
 ) -> Markup:
     """Draw counts between edges, one series on top of the other.
 
-    `whole` numbers stand in the middle of their bars, which are never very wide.
+    `whole` numbers are in the middle of their bars, which have a largest width.
     """
     top, bottom, left = 12.0 + 13 * len(marks), 152.0 + 13 * len(marks), 34.0
     totals = [sum(column) for column in zip(*(counts for counts, _ in series), strict=True)]
@@ -235,7 +235,7 @@ def _grid(up: Scale, left: float) -> Iterable[Markup]:
 
 
 def _short(value: float) -> str:
-    """Return a count in few letters."""
+    """Return a count as short text."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= size:
             return f"{value / (1e3 if letter == 'k' else size):.3g}{letter}"
@@ -280,7 +280,7 @@ def curves(
     behind: Sequence[tuple[float, float, float]] = (),
     marks: Sequence[Mark] = (),
 ) -> Markup:
-    """Draw curves; `behind` are bars (from, to, share of the height) at the foot."""
+    """Draw curves; `behind` are bars (from, to, share of the height) at the bottom."""
     top, bottom, left = 8.0 + 13 * len(marks), 190.0 + 13 * len(marks), 34.0
     x, y = Scale(*across, left, WIDTH - 8), Scale(*up, bottom, top)
     content: list[object] = []
@@ -306,7 +306,7 @@ def _path(pieces: Iterable[Sequence[Point]], x: Scale, y: Scale) -> str:
 
 
 def _clipped(points: Sequence[Point], low: float, high: float) -> Iterable[Sequence[Point]]:
-    """Return the pieces of a curve inside of a range, ending where it leaves."""
+    """Yield the pieces of a curve that are inside a range, up to where it leaves the range."""
     piece: list[Point] = []
     for one, two in pairwise(points):
         inside = [low <= b <= high for _, b in (one, two)]
@@ -340,7 +340,7 @@ def chip(
 ) -> Markup:
     """Draw qubits as dots and chains as coloured dots and lines; places are from 0 to 1.
 
-    A dot is a line of no length with round ends: few letters, and there are thousands.
+    A dot is a line of length 0 with round ends, which takes few bytes; there are thousands.
     """
     size = WIDTH - 8
 

@@ -1,4 +1,4 @@
-"""Numbers in words for pages."""
+"""Numbers as text for pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["between", "many", "number", "numbers"]
 
 
 def number(value: float) -> str:
-    """Return a number for people: few digits, groups of thousands.
+    """Return a number as text: few digits, groups of thousands.
 
     >>> number(12345.0), number(0.000012345), number(-2.5), number(0.1 + 0.2), number(1234.56)
     ('12,345', '1.23e-05', '-2.5', '0.3', '1,234.6')
@@ -31,7 +31,7 @@ def many(count: int, noun: str) -> str:
 
 
 def numbers(values: Sequence[float]) -> list[str]:
-    """Return numbers for people, with as many digits as it takes to tell them apart.
+    """Return numbers as text, with enough digits to tell them apart.
 
     >>> numbers([0.25, 0.5]), numbers([0.11410, 0.11412])
     (['0.25', '0.5'], ['0.1141', '0.11412'])
@@ -45,7 +45,7 @@ def numbers(values: Sequence[float]) -> list[str]:
 
 
 def between(low: float, high: float, *, whole: bool) -> str:
-    """Name the values between two edges.
+    """Return the range of values between two edges as text.
 
     >>> between(1.5, 2.5, whole=True), between(1.5, 4.5, whole=True), between(1, 2, whole=False)
     ('2', '2 to 4', '1 to 2')

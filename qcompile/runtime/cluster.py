@@ -1,8 +1,11 @@
-"""Work on the machines of a Dask cluster: moments of data in parts, restarts, folds.
+"""Work on the machines of a Dask cluster.
 
-Everything a worker needs travels in its tasks or is read by it, so that a task of a worker that
-dies is done again by another one. Results come in a fixed order: the answer does not depend on how
-many workers there are, nor on which of them did what.
+A caller opens `using(client)` around the work, and a pass that can use a cluster asks for
+`current()`. The client is a context variable: it holds for the code inside the `with` block.
+
+Everything that a worker needs is sent with its tasks or read by the worker itself. If a worker
+dies, another one can therefore do its tasks again. Results come in a fixed order: they depend
+neither on the number of workers nor on which of them did what.
 """
 
 from __future__ import annotations
@@ -14,41 +17,72 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from qcompile.errors import InputError, QcompileError
+from qcompile.runtime.progress import muted
+from qcompile.runtime.text import one_line
 from qcompile.runtime.threads import at_most
 
 __all__ = [
-    "Progress",
-    "cluster",
+    "as_task",
+    "connected",
+    "current",
     "in_order",
+    "locally",
     "result_of",
     "submit_task",
     "threads_of",
-    "threads_of_worker",
+    "using",
 ]
 
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Progress = Callable[[int, int | None], None]
 
 LOCAL = "local"
 _CONNECT_SECONDS = 8
 
+_client: ContextVar[Any] = ContextVar("client", default=None)
+
+
+def current() -> Any:
+    """Return the Dask client that the work in this context may use, or None."""
+    return _client.get()
+
 
 @contextmanager
-def cluster(address: str | None = None) -> Iterator[Any]:
-    """Return a client of the scheduler at `address`, or of a cluster of processes made here."""
+def using(client: Any) -> Iterator[None]:
+    """Let the work inside use the cluster of a Dask client; None keeps the client there is."""
+    token = _client.set(current() if client is None else client)
+    try:
+        yield
+    finally:
+        _client.reset(token)
+
+
+@contextmanager
+def locally() -> Iterator[None]:
+    """Let the work inside run in this process, even if there is a current client."""
+    token = _client.set(None)
+    try:
+        yield
+    finally:
+        _client.reset(token)
+
+
+@contextmanager
+def connected(address: str | None = None) -> Iterator[Any]:
+    """Return a client of the scheduler at `address`, or of a new cluster on this machine."""
     distributed = _library()
-    # what goes wrong is told once, by us; at its own level it tells of every connection
+    # Errors are reported once, by qcompile; Dask's own log has a line for every connection.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     if address in (None, LOCAL):
         with _local_cluster(distributed) as made, distributed.Client(made) as client:
             yield client
         return
-    client = _connected(distributed, str(address))
+    client = _client_at(distributed, str(address))
     with client:
         if not _asked(client.scheduler_info)["workers"]:
             raise InputError(f"the Dask scheduler at {address} has no workers; start some first")
@@ -56,12 +90,12 @@ def cluster(address: str | None = None) -> Iterator[Any]:
 
 
 def _local_cluster(distributed: Any) -> Any:
-    """Start worker processes that leave Ctrl-C to us."""
+    """Start worker processes that ignore Ctrl-C, which this process handles."""
     main = threading.current_thread() is threading.main_thread()
-    # what is ignored now stays ignored in the processes that are started
+    # processes inherit the signals that are ignored when they are started
     before = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
     try:
-        # threads of one process would wait for each other where Python is at work
+        # threads of one process would wait for the interpreter's lock
         return distributed.LocalCluster(
             processes=True,
             threads_per_worker=1,
@@ -73,8 +107,11 @@ def _local_cluster(distributed: Any) -> Any:
             signal.signal(signal.SIGINT, before)
 
 
-def _connected(distributed: Any, address: str) -> Any:
-    """Connect within some seconds; its own limit does not hold where no Dask answers."""
+def _client_at(distributed: Any, address: str) -> Any:
+    """Connect within some seconds.
+
+    Dask's own limit does not hold if the server at the address speaks another protocol.
+    """
     found: list[Any] = []
 
     def connect() -> None:
@@ -82,16 +119,16 @@ def _connected(distributed: Any, address: str) -> Any:
             found.append(
                 distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
             )
-        except Exception as error:  # whatever stands there instead of a scheduler
+        except Exception as error:  # the server may be anything but a scheduler
             found.append(error)
 
     thread = threading.Thread(target=connect, daemon=True)
     thread.start()
     thread.join(2 * _CONNECT_SECONDS)
-    client = found[0] if found else TimeoutError("something else answers there")
+    client = found[0] if found else TimeoutError("the server is not a Dask scheduler")
     if isinstance(client, Exception):
         raise InputError(
-            f"no Dask scheduler at {address} ({_first_line(client)}); expected an address such as "
+            f"no Dask scheduler at {address} ({one_line(client)}); expected an address such as "
             "tcp://host:8786, or none for a cluster on this machine"
         )
     return client
@@ -102,14 +139,24 @@ def _library() -> Any:
         import distributed
     except ImportError:
         raise InputError(
-            "Dask is not installed; expected it for work on several machines: "
+            "Dask is not installed; it is needed for work on several machines: "
             "pip install 'qcompile-anneal[dask]'"
         ) from None
     return distributed
 
 
-def threads_of_worker() -> int | None:
-    """Return the threads that this worker was given for a task; None outside of a worker."""
+@contextmanager
+def as_task() -> Iterator[None]:
+    """Let the work inside keep to the threads of its worker, report to nobody and submit nothing.
+
+    A worker may be a thread of the process that has the client and the listener.
+    """
+    with at_most(_threads_of_worker()), muted(), locally():
+        yield
+
+
+def _threads_of_worker() -> int | None:
+    """Return the threads that this worker has for a task; None outside of a worker."""
     import distributed
 
     try:
@@ -119,23 +166,16 @@ def threads_of_worker() -> int | None:
 
 
 def in_order(
-    client: Any,
-    task: Callable[..., Result],
-    items: Sequence[Item],
-    *shared: Any,
-    progress: Progress | None = None,
+    client: Any, task: Callable[..., Result], items: Sequence[Item], *shared: Any
 ) -> Iterator[Result]:
-    """Return task(item, *shared) for each item, in order; what is shared is sent once."""
+    """Yield task(item, *shared) for each item, in order; the shared values are sent once."""
     with warnings.catch_warnings():
-        # Dask would rather scatter large objects, but what is scattered dies with its worker
+        # Dask advises to scatter large objects, but a scattered object is lost with its worker
         warnings.filterwarnings("ignore", message="Sending large graph")
         held = [submit_task(client, _unchanged, value) for value in shared]
-        futures = [submit_task(client, _limited, task, item, *held) for item in items]
+        futures = [submit_task(client, _run_task, task, item, *held) for item in items]
     try:
-        for done, future in enumerate(futures, 1):
-            yield result_of(future)
-            if progress is not None:
-                progress(done, len(futures))
+        yield from map(result_of, futures)
     finally:
         with suppress(Exception):  # a cluster that is gone has nothing to cancel
             client.cancel(futures)
@@ -144,7 +184,7 @@ def in_order(
 def submit_task(client: Any, task: Callable[..., Any], *arguments: Any) -> Any:
     """Submit a task to the cluster and return its future."""
     _require_running(client)
-    # the same call twice is two tasks: what one of them did is not to be looked up for the other
+    # the same call twice is two tasks: Dask must not reuse the result of the first
     return _asked(lambda: client.submit(task, *arguments, pure=False))
 
 
@@ -152,8 +192,8 @@ def _unchanged(value: Item) -> Item:
     return value
 
 
-def _limited(task: Callable[..., Result], *arguments: Any) -> Result:
-    with at_most(threads_of_worker()):
+def _run_task(task: Callable[..., Result], *arguments: Any) -> Result:
+    with as_task():
         return task(*arguments)
 
 
@@ -177,21 +217,16 @@ def result_of(future: Any) -> Any:
 
 
 def _asked(question: Callable[[], Any]) -> Any:
-    """Ask the cluster; one that gave up is no fault of the task."""
+    """Ask the cluster, and raise QcompileError if it does not answer any more."""
     distributed = _library()
     try:
         return question()
     except distributed.KilledWorker as error:
         raise QcompileError(
-            f"every worker that took this task died ({error.task}); probably of too little "
-            "memory: give workers more, or make the parts smaller"
+            f"every worker that took this task died ({error.task}), probably for lack of "
+            "memory: give the workers more, or make the parts smaller"
         ) from None
     except (distributed.comm.CommClosedError, CancelledError, TimeoutError, OSError) as error:
         raise QcompileError(
-            f"the Dask cluster is gone ({_first_line(error)}); start it again and repeat the "
-            "command"
+            f"the Dask cluster is gone ({one_line(error)}); start it again and repeat the command"
         ) from None
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,4 +1,4 @@
-"""Tell how long each pass takes and how much memory is in use at most while it runs (-v)."""
+"""Log the seconds and the peak memory of each pass (-v)."""
 
 from __future__ import annotations
 
@@ -7,54 +7,68 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 
-from qcompile.runtime import progress
 from qcompile.runtime.memory import human
+from qcompile.runtime.progress import retitle
 
 __all__ = ["passing"]
 
 
 _log = logging.getLogger("qcompile")
 
-# Linux: forget the highest use of memory so far, and read the highest since then.
-_FORGET, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
-_HIGHEST = "5"
-# The peaks of the passes under way, the innermost last: each counts for those around it.
-_peaks: list[int] = []
+# Linux: writing _RESET to the first file resets the peak that the second file shows.
+_RESET_FILE, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
+_RESET = "5"
+
+
+@dataclass
+class _Running:
+    """A pass under way, and the most bytes that the process held since it began."""
+
+    peak: int = 0
+
+
+_running: ContextVar[_Running | None] = ContextVar("running", default=None)
 
 
 @contextmanager
 def passing(name: str) -> Iterator[None]:
-    """Name a pass to whoever looks at the bar, and log its time and memory on the debug level."""
-    progress.retitle(name)
+    """Name the pass inside to a progress bar, and log its time and memory on the debug level.
+
+    The peak of a pass counts for the passes around it too.
+    """
+    retitle(name)
     if not _log.isEnabledFor(logging.DEBUG):
         yield
         return
-    _note_peak()
-    _peaks.append(0)
+    outer, own = _running.get(), _Running()
+    _note_peak(outer)
+    token = _running.set(own)
     began = time.perf_counter()
     try:
         yield
     finally:
         seconds = time.perf_counter() - began
-        _note_peak()
-        peak = _peaks.pop()
-        if _peaks:
-            _peaks[-1] = max(_peaks[-1], peak)
-        _log.debug("pass %s: %.3f s, peak memory %s", name, seconds, human(peak))
+        _note_peak(own)
+        _running.reset(token)
+        if outer is not None:
+            outer.peak = max(outer.peak, own.peak)
+        _log.debug("pass %s: %.3f s, peak memory %s", name, seconds, human(own.peak))
 
 
-def _note_peak() -> None:
-    """Credit the innermost pass with the peak so far, and begin a new one."""
-    if _peaks:
-        _peaks[-1] = max(_peaks[-1], _peak())
-    with suppress(OSError):  # not on this system: then the peak is that since the start
-        _FORGET.write_text(_HIGHEST)
+def _note_peak(running: _Running | None) -> None:
+    """Credit a pass with the peak so far, and reset the peak."""
+    if running is not None:
+        running.peak = max(running.peak, _peak())
+    with suppress(OSError):  # elsewhere than on Linux the peak is that since the start
+        _RESET_FILE.write_text(_RESET)
 
 
 def _peak() -> int:
-    """Bytes that this process held at most since the peak was last forgotten."""
+    """Return the most bytes that this process held since the peak was reset."""
     try:
         for line in _STATUS.read_text().splitlines():
             if line.startswith("VmHWM:"):

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from qcompile.errors import InputError
 from qcompile.objective.weight_space import WeightCubic, weight_cubic
-from qcompile.runtime import memory
+from qcompile.runtime import cluster, memory
+from qcompile.runtime.progress import Progress, shown_by
 from qcompile.solvers.restarts import (
     DEFAULT_SWEEPS,
     One,
-    Progress,
     Search,
     check_counts,
     level_bounds,
@@ -46,11 +46,11 @@ def anneal(
     progress: Progress | None = None,
     client: Any = None,
 ) -> tuple[NDArray[np.int8], str]:
-    """Give up to `keep` lowest distinct states, and in which space they were found.
+    """Return up to `keep` lowest distinct states, and the space in which they were found.
 
     `temperatures` (first, last) are in units of the energy; by default they follow from the
-    changes of energy that single moves make. With a Dask `client` its workers make the restarts;
-    the states are the same.
+    changes of energy that single moves make. `progress(done, total)` counts restarts. With a Dask
+    `client` its workers make the restarts; the states are the same.
     """
     if space not in SPACES:
         raise InputError(f"space {space!r}; expected one of {', '.join(SPACES)}")
@@ -63,26 +63,28 @@ def anneal(
     cubic = weight_cubic(pubo) if space in ("auto", "weights") else None
     if cubic is None and space == "weights":
         raise InputError(
-            "this polynomial is no cubic of weights (its degree is above 3, it has indicators or "
-            "dropped terms, or was not compiled from data): use space bits"
+            "this polynomial is not a cubic of weights: its degree exceeds 3, it has indicators or "
+            "dropped terms, or it was not compiled from data; use space bits"
         )
     if cubic is not None and _has_choices(cubic.encoding):
         search = Search(_over_weights, (cubic, sweeps, seed, temperatures), reads, keep)
-        weights = run_restarts(search, progress, client) * cubic.encoding.step
-        return cubic.encoding.encode(weights), "weights"
+        with shown_by(progress), cluster.using(client):
+            levels = run_restarts(search)
+        return cubic.encoding.encode(levels * cubic.encoding.step), "weights"
     search = Search(_over_bits, (pubo, sweeps, seed, temperatures), reads, keep)
-    return run_restarts(search, progress, client).astype(np.int8), "bits"
+    with shown_by(progress), cluster.using(client):
+        return run_restarts(search).astype(np.int8), "bits"
 
 
 def _has_choices(encoding: Encoding) -> bool:
-    """Weights of one bit each are bits: annealing them as bits is as good and simpler."""
+    """Whether a weight has more than one bit; otherwise annealing bits is simpler and as good."""
     return encoding.variables > encoding.features
 
 
 def _over_weights(
     cubic: WeightCubic, sweeps: int | None, seed: int, temperatures: tuple[float, float] | None
 ) -> tuple[One, int]:
-    """Return what a restart does, and the size of a state."""
+    """Return the function that makes one restart, and the size of a state."""
     from qcompile.solvers.anneal_kernels import anneal_weights
 
     encoding = cubic.encoding
@@ -110,7 +112,7 @@ def _over_weights(
 def _weight_temperatures(
     cubic: WeightCubic, low: NDArray[np.int64], high: NDArray[np.int64]
 ) -> tuple[float, float]:
-    """Take the changes that moves by one step make at random points of the grid."""
+    """Return temperatures that fit the changes of energy by one step at random grid points."""
     rng = np.random.default_rng(0)
     step = cubic.encoding.step
     points = rng.integers(low, high + 1, (_STATES, len(low))) * step - cubic.encoding.offsets
@@ -123,7 +125,7 @@ def _weight_temperatures(
 def _over_bits(
     pubo: Pubo, sweeps: int | None, seed: int, temperatures: tuple[float, float] | None
 ) -> tuple[One, int]:
-    """Return what a restart does, and the size of a state."""
+    """Return the function that makes one restart, and the size of a state."""
     hot, cold = temperatures or _bit_temperatures(pubo)
     run = _dense(pubo) if _is_dense(pubo) else _by_terms(pubo)
 

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.errors import InputError
+from qcompile.runtime import cluster
+from qcompile.runtime.progress import Progress, shown_by
 from qcompile.solvers.restarts import (
     DEFAULT_SWEEPS,
     One,
-    Progress,
     Search,
     check_counts,
     level_bounds,
@@ -26,7 +27,7 @@ from qcompile.stages.loss import Loss, QLoss, ZeroOneLoss
 __all__ = ["anneal_examples"]
 
 
-# A search that begins somewhere has so much of the heat of one that begins anywhere.
+# A search from given weights begins at this share of the first temperature.
 _WARM = 0.05
 _HIGHEST_ORDER = 8
 
@@ -47,13 +48,14 @@ def anneal_examples(
     progress: Progress | None = None,
     client: Any = None,
 ) -> Floats:
-    """Anneal weights over the margins of the examples; gives the lowest distinct ones, in order.
+    """Anneal weights over the margins of the examples; return the lowest distinct ones, in order.
 
-    For losses of any order, and those that are no polynomials; nothing but the data has to fit in
-    memory. The search begins at the weights `start` (one row, or a row for each read), with so
-    little heat that it stays in their valley, or anywhere. The `each` lowest states of every read
-    are kept in any case, and the lowest of all fill up the rest: states that differ, for a choice
-    among them on other rows.
+    The loss may have any order, and need not be a polynomial; only the data must fit in memory.
+    The search begins at random weights, or at `start` (one row, or a row for each read), then at a
+    temperature so low that it stays near. With `each`, that many lowest states of every read are
+    kept, and the lowest of all reads fill up the rest: different states, among which other rows
+    may choose. `progress(done, total)` counts restarts. With a Dask `client` its workers make the
+    restarts; the weights are the same.
     """
     check_counts(reads, sweeps, keep)
     if each is not None and not 1 <= each * reads <= keep:
@@ -69,7 +71,8 @@ def anneal_examples(
         hot = max(_WARM * hot, cold)
     problem = (data, loss, encoding, begin, l0, sweeps, seed, (hot, cold))
     search = Search(_over_margins, problem, reads, keep, each)
-    found = run_restarts(search, progress, client)
+    with shown_by(progress), cluster.using(client):
+        found = run_restarts(search)
     return np.asarray(found * encoding.step, dtype=np.float64)
 
 
@@ -83,7 +86,7 @@ def _over_margins(
     seed: int,
     temperatures: tuple[float, float],
 ) -> tuple[One, int]:
-    """Return what a restart does, and the size of a state."""
+    """Return the function that makes one restart, and the size of a state."""
     from qcompile.solvers.anneal_kernels import anneal_margins
 
     starts, rows, entries = _signed_columns(data)
@@ -145,10 +148,10 @@ def _signed_columns(
 def _margin_temperatures(
     data: Dataset, loss: Loss | ZeroOneLoss | QLoss, encoding: Encoding
 ) -> tuple[float, float]:
-    """Take the changes that steps of one weight make where the loss is low.
+    """Return temperatures that fit the changes of the loss by one step, where the loss is low.
 
-    At most points of a wide grid margins are so large that a high order outweighs everything; what
-    counts is the neighbourhood of the minimum, which is nearer to the middle.
+    At most points of a wide grid the margins are so large that the highest power outweighs all
+    else. The points near the minimum matter, and they are nearer to the middle.
     """
     rng = np.random.default_rng(0)
     low, high = level_bounds(encoding)

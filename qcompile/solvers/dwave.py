@@ -1,4 +1,4 @@
-"""Solvers of Ocean: dwave-samplers, any dimod sampler, and a mock machine."""
+"""Solvers from Ocean: dwave-samplers, any dimod sampler, and the mock of a machine."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from qcompile.embedding.unembed import unembed
 from qcompile.errors import InputError
 from qcompile.files.machines import load_machine, machine_from_sampler
 from qcompile.reduction.quadratize import quadratize
+from qcompile.runtime.progress import muted
 from qcompile.stages.embedded import Embedded
 from qcompile.stages.machine import Machine
 from qcompile.stages.pubo import Pubo
@@ -23,7 +24,7 @@ __all__ = ["sample_with_ocean", "structured_sampler"]
 
 
 _MOCK_MACHINES = ("pegasus4", "advantage")
-_ROOM = 0.4  # share of a small machine up to which a problem surely fits
+_ROOM = 0.4  # share of a small machine's qubits up to which a problem is sure to fit
 
 
 def _quadratic(problem: Pubo | Qubo | Embedded) -> Qubo:
@@ -73,7 +74,7 @@ def _sampled(
 
 
 def _told(answer: Any) -> dict[str, Any]:
-    """Keep what an answer says about itself as far as it can be written down."""
+    """Return the entries of the answer's info that can be written as JSON."""
     import orjson
 
     kept = {}
@@ -94,7 +95,7 @@ def structured_sampler(
     seed: int,
     parameters: Mapping[str, Any] | None,
 ) -> Samples:
-    """Run a sampler object, or the mock of a machine; embed first where it has a structure."""
+    """Run a sampler object or the mock of a machine; embed first if the sampler has a structure."""
     if solver == "mock":
         if isinstance(problem, Embedded):
             machine = problem.embedding.machine
@@ -103,7 +104,9 @@ def structured_sampler(
         return _sampled(embedded, sampler, {"num_reads": reads, **(parameters or {})}, repair)
     sampler = solver
     if not hasattr(sampler, "sample"):
-        raise InputError(f"{type(solver).__name__} is no dimod sampler: it has no sample method")
+        raise InputError(
+            f"{type(solver).__name__} is not a dimod sampler: its method sample is missing"
+        )
     known = getattr(sampler, "parameters", {})
     given: dict[str, Any] = {"num_reads": reads} if "num_reads" in known else {}
     if "seed" in known:
@@ -111,19 +114,24 @@ def structured_sampler(
     given |= parameters or {}
     structured = hasattr(sampler, "nodelist") and "topology" in getattr(sampler, "properties", {})
     if structured and not isinstance(problem, Embedded):
-        live = machine_from_sampler(sampler)
-        problem = embed(_quadratic(problem), live, seed=seed)
+        problem = _embedded(_quadratic(problem), machine_from_sampler(sampler), seed)
     return _sampled(problem, sampler, given, repair)
 
 
 def _on_mock(problem: Pubo | Qubo, machine: Machine | None, seed: int) -> Embedded:
-    """Embed on the machine that is named, or the smaller of two on which it is likely to fit."""
+    """Embed on the given machine, or on the smaller of two that is likely to be large enough."""
     qubo = _quadratic(problem)
     if machine is None:
         small, large = map(load_machine, _MOCK_MACHINES)
         likely = likely_qubits(small, qubo.logical, len(qubo.ancillas))
         machine = small if likely < _ROOM * len(small.nodes) else large
-    return embed(qubo, machine, seed=seed)
+    return _embedded(qubo, machine, seed)
+
+
+def _embedded(qubo: Qubo, machine: Machine, seed: int) -> Embedded:
+    """Embed; the tries of the search are not the reads that `solve` counts."""
+    with muted():
+        return embed(qubo, machine, seed=seed)
 
 
 def _mock(machine: Machine, seed: int) -> Any:

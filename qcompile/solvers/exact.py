@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.errors import InputError
-from qcompile.runtime.progress import Progress
+from qcompile.runtime.progress import report
 from qcompile.runtime.threads import ordered
 from qcompile.stages.arrays import Floats
 from qcompile.stages.pubo import Pubo
@@ -19,12 +19,11 @@ _LOW_BITS = 14
 _BLOCKS = 64  # Gray codes that one task walks
 
 
-def enumerate_lowest(
-    pubo: Pubo, keep: int, *, progress: Progress | None = None
-) -> NDArray[np.int8]:
-    """Return the lowest assignments of all; among equal energies the smallest numbers.
+def enumerate_lowest(pubo: Pubo, keep: int) -> NDArray[np.int8]:
+    """Return the lowest of all assignments; among equal energies those of the smallest numbers.
 
-    Costs about one addition for each state and low bit: 2^30 states in some ten seconds a core.
+    Reports how many tasks are done. Costs about one addition for each state and low bit: 2^30
+    states take some ten seconds a core.
     """
     from qcompile.solvers.exact_kernel import enumerate_blocks
 
@@ -41,7 +40,7 @@ def enumerate_lowest(
     codes = 1 << (size - low)
     tasks = [(start, min(codes, start + _BLOCKS)) for start in range(0, codes, _BLOCKS)]
     count = min(keep, 1 << size)
-    # a few more than asked for: rounding along the way may swap states of nearly equal energy
+    # a few more than needed, because rounding may swap states of nearly equal energy
     room = count + min(count, 16)
 
     def visit(task: tuple[int, int]) -> tuple[Floats, NDArray[np.int64]]:
@@ -56,8 +55,7 @@ def enumerate_lowest(
     best = np.full(0, np.inf), np.zeros(0, dtype=np.int64)
     for done, (energies, states) in enumerate(ordered(visit, tasks), 1):
         best = _merged(best, (energies, states), room)
-        if progress is not None:
-            progress(done, len(tasks))
+        report(done, len(tasks))
     numbers = best[1][np.isfinite(best[0])]
     bits = ((numbers[:, None] >> np.arange(size)) & 1).astype(np.int8)
     true = pubo.energies(bits)
@@ -74,7 +72,7 @@ def _merged(
 
 
 def _masks(pubo: Pubo) -> tuple[NDArray[np.int64], Floats]:
-    """Write each term as a number with its bits set."""
+    """Return each term as a number with the term's bits set, and its coefficient."""
     masks = [np.zeros(0, dtype=np.int64)]
     for rows in pubo.indices:
         masks.append((np.int64(1) << rows.astype(np.int64)).sum(axis=1).reshape(-1))
@@ -84,7 +82,7 @@ def _masks(pubo: Pubo) -> tuple[NDArray[np.int64], Floats]:
 def _terms_of_bits(
     masks: NDArray[np.int64], bits: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """List for each bit the terms that have it."""
+    """Return the terms of each bit, one bit after the other, and where those of each bit start."""
     lists = [np.flatnonzero((masks >> bit) & 1).astype(np.int32) for bit in range(bits)]
     starts = np.concatenate([[0], np.cumsum([len(terms) for terms in lists])]).astype(np.int64)
     return np.concatenate([np.zeros(0, dtype=np.int32), *lists]), starts

@@ -1,4 +1,4 @@
-"""Options of a search."""
+"""Options of a search, and what its samples record about it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["SolveOptions"]
+from qcompile.stages.record import Record
+
+__all__ = ["SolveInfo", "SolveOptions"]
 
 
 @dataclass(frozen=True)
@@ -19,3 +21,19 @@ class SolveOptions:
     sweeps: int | None = None
     seed: int = 0
     parameters: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class SolveInfo(Record):
+    """How samples were found: entries of ``Samples.info``; those that are None are left out."""
+
+    solver: str
+    space: str | None = None
+    seed: int | None = None
+    reads: int | None = None
+    sweeps: int | None = None
+    seconds: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values by key, without None."""
+        return {key: value for key, value in super().to_dict().items() if value is not None}

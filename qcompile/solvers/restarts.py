@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.errors import InputError
-from qcompile.runtime.cluster import in_order, threads_of
+from qcompile.runtime import cluster
+from qcompile.runtime.progress import report
 from qcompile.runtime.threads import ordered
 from qcompile.stages.arrays import Floats
 from qcompile.stages.encoding import Encoding
@@ -19,7 +20,6 @@ from qcompile.stages.encoding import Encoding
 __all__ = [
     "DEFAULT_SWEEPS",
     "One",
-    "Progress",
     "Search",
     "check_counts",
     "level_bounds",
@@ -29,9 +29,8 @@ __all__ = [
 
 
 _log = logging.getLogger("qcompile")
-Progress = Callable[[int, int | None], None]
-# Temperatures as shares of the typical change: so hot that most moves are taken, so cold that
-# hardly any is.
+# First and last temperature as shares of the typical change of energy: at the first most moves are
+# taken, at the last hardly any.
 _HOT, _COLD = 0.5, 0.02
 DEFAULT_SWEEPS = 200
 _GROUPS, _TASKS_A_THREAD = 64, 8
@@ -39,7 +38,7 @@ _MOST_SWEEPS, _MOST_KEPT = 10_000_000, 100_000
 
 
 def check_counts(reads: int, sweeps: int | None, keep: int) -> None:
-    """Refuse numbers of reads, sweeps or states to keep that make no sense."""
+    """Raise InputError if the number of reads, sweeps or states to keep is out of range."""
     if not (1 <= keep <= _MOST_KEPT and reads >= 1 and 1 <= (sweeps or 1) <= _MOST_SWEEPS) or (
         sweeps == 0
     ):
@@ -73,12 +72,12 @@ def temperatures_from(changes: Floats) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Search:
-    """Restarts, described so that they can be made anywhere.
+    """A description of restarts that can be sent to a worker.
 
-    `prepare(*problem)` gives what a restart does and the size of a state. Restarts are dealt out
-    in groups of fixed size, each with a pool of its own, so that the result is the same for any
-    number of threads or workers. With `each` a group is one restart, and so many states of it are
-    kept in any case.
+    `prepare(*problem)` returns the function that makes one restart, and the size of a state.
+    Restarts are made in groups of fixed size, each with its own pool of states, so that the result
+    is the same for any number of threads or workers. With `each` a group is one restart, and its
+    `each` lowest states are always kept.
     """
 
     prepare: Callable[..., tuple[One, int]]
@@ -89,7 +88,7 @@ class Search:
 
     @property
     def groups(self) -> range:
-        """Where each group starts."""
+        """The number of the first restart of each group."""
         return range(0, self.reads, self._size)
 
     @property
@@ -97,7 +96,7 @@ class Search:
         return max(1, -(-self.reads // _GROUPS)) if self.each is None else 1
 
     def run(self, starts: Sequence[int]) -> Iterator[Found]:
-        """Return the lowest states of each group, groups in order."""
+        """Yield the lowest states of each group, in the order of the groups."""
         from qcompile.solvers.pool_kernel import pool_of
 
         one, variables = self.prepare(*self.problem)
@@ -112,10 +111,13 @@ class Search:
         return ordered(group, starts)
 
 
-def run_restarts(
-    search: Search, progress: Progress | None, client: Any = None
-) -> NDArray[np.int32]:
-    """Run all restarts, and give the lowest states of them."""
+def run_restarts(search: Search) -> NDArray[np.int32]:
+    """Run all restarts and return the lowest states of all; report how many are done.
+
+    With a current Dask client its workers make the restarts; the states are the same. Ctrl-C after
+    the first group ends the search and keeps the lowest states so far.
+    """
+    client = cluster.current()
     results = search.run(search.groups) if client is None else _on_workers(search, client)
     lowest: Found | None = None
     firsts: list[Found] = []
@@ -124,9 +126,8 @@ def run_restarts(
             lowest = _lowest([found] if lowest is None else [lowest, found], search.keep)
             if search.each is not None:
                 firsts.append(_lowest([found], search.each))
-            if progress is not None:
-                share = -(-done * search.reads // len(search.groups))
-                progress(min(search.reads, share), search.reads)
+            share = -(-done * search.reads // len(search.groups))
+            report(min(search.reads, share), search.reads)
     except KeyboardInterrupt:
         if lowest is None:
             raise
@@ -138,7 +139,7 @@ def run_restarts(
 
 
 def _some_of_each(firsts: list[Found], lowest: Found, keep: int) -> Found:
-    """Return the first states of each read, filled up with the lowest of all."""
+    """Return the lowest states of each read, filled up with the lowest of all reads."""
     distinct = _lowest(firsts, keep)
     taken = {state.tobytes() for state in distinct[1]}
     others = [i for i, state in enumerate(lowest[1]) if state.tobytes() not in taken]
@@ -147,9 +148,9 @@ def _some_of_each(firsts: list[Found], lowest: Found, keep: int) -> Found:
 
 
 def _on_workers(search: Search, client: Any) -> Iterator[Found]:
-    count = min(len(search.groups), _TASKS_A_THREAD * threads_of(client))
+    count = min(len(search.groups), _TASKS_A_THREAD * cluster.threads_of(client))
     shares = [list(map(int, share)) for share in np.array_split(np.array(search.groups), count)]
-    for results in in_order(client, _some_groups, shares, search):
+    for results in cluster.in_order(client, _some_groups, shares, search):
         yield from results
 
 
@@ -158,7 +159,7 @@ def _some_groups(starts: Sequence[int], search: Search) -> list[Found]:
 
 
 def _lowest(found: Sequence[Found], keep: int) -> Found:
-    """Return the lowest distinct states, in order."""
+    """Return the lowest distinct states, in order of energy."""
     energies = np.concatenate([part[0] for part in found])
     states = np.concatenate([part[1] for part in found])
     _, first = np.unique(states, axis=0, return_index=True)

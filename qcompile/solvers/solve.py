@@ -1,4 +1,4 @@
-"""Anything to Samples: choose the solver by its name."""
+"""Pubo, Qubo or Embedded -> Samples: choose the solver by its name."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 
 from qcompile.errors import InputError
 from qcompile.reduction.restore import restore
-from qcompile.runtime.progress import Progress
+from qcompile.runtime import cluster
+from qcompile.runtime.progress import Progress, shown_by
 from qcompile.solvers.anneal import anneal
 from qcompile.solvers.dwave import sample_with_ocean, structured_sampler
 from qcompile.solvers.exact import enumerate_lowest
+from qcompile.solvers.options import SolveInfo
 from qcompile.solvers.restarts import check_counts
 from qcompile.stages.embedded import Embedded
 from qcompile.stages.machine import Machine
@@ -40,10 +42,11 @@ def solve(
     progress: Progress | None = None,
     client: Any = None,
 ) -> Samples:
-    """Look for low energies; the samples are distinct and in order of energy.
+    """Search for low energies; the samples are distinct and in order of energy.
 
     `solver` is a name or a dimod sampler, which is given the QUBO (or, if it has a structure, the
-    embedded problem). `parameters` are handed to samplers of Ocean as they are. With a Dask
+    embedded problem). `parameters` are passed to samplers of Ocean as they are.
+    `progress(done, total)` counts the restarts of "anneal" or the tasks of "exact". With a Dask
     `client` its workers make the restarts of "anneal"; the samples are the same.
 
     >>> pubo = Pubo.from_dict({(0, 1, 2): 2.0, (0,): -1.0, (1,): -1.5, (2,): -0.5})
@@ -55,26 +58,28 @@ def solve(
         raise InputError(f"seed {seed}; expected 0 to {2**32 - 1}")
     if isinstance(solver, str) and solver not in SOLVERS:
         raise InputError(f"solver {solver!r}; expected one of {', '.join(SOLVERS)}")
-    if client is not None and solver != "anneal":
-        raise InputError(f"a Dask cluster for solver {solver}; only anneal's restarts run on one")
     began = time.perf_counter()
-    if solver == "exact":
-        found = _exact(problem, keep, progress)
-    elif solver == "anneal":
-        found = _anneal(problem, reads, sweeps, keep, seed, progress, client)
-    elif solver == "mock" or not isinstance(solver, str):
-        found = structured_sampler(problem, solver, reads, machine, repair, seed, parameters)
-    else:
-        found = sample_with_ocean(problem, solver, reads, seed, sweeps, repair, parameters)
+    with shown_by(progress), cluster.using(client):
+        _check_cluster(solver)
+        if solver == "exact":
+            found = _exact(problem, keep)
+        elif solver == "anneal":
+            found = _anneal(problem, reads, sweeps, keep, seed)
+        elif solver == "mock" or not isinstance(solver, str):
+            found = structured_sampler(problem, solver, reads, machine, repair, seed, parameters)
+        else:
+            found = sample_with_ocean(problem, solver, reads, seed, sweeps, repair, parameters)
     name = solver if isinstance(solver, str) else type(solver).__name__
-    info = {
-        **found.info,
-        "solver": name,
-        "seed": seed,
-        "reads": reads,
-        "seconds": time.perf_counter() - began,
-    }
-    return replace(found.lowest(keep), info=info)
+    own = SolveInfo(name, seed=seed, reads=reads, seconds=time.perf_counter() - began)
+    return replace(found.lowest(keep), info={**found.info, **own.to_dict()})
+
+
+def _check_cluster(solver: str | Any) -> None:
+    """Raise InputError if there is a cluster that this solver cannot use."""
+    if cluster.current() is not None and solver != "anneal":
+        raise InputError(
+            f"a Dask cluster with solver {solver}; only the restarts of anneal run on a cluster"
+        )
 
 
 def _polynomial(problem: Pubo | Qubo | Embedded) -> Pubo:
@@ -90,16 +95,12 @@ def _anneal(
     sweeps: int | None,
     keep: int,
     seed: int,
-    progress: Progress | None,
-    client: Any,
 ) -> Samples:
     pubo = _polynomial(problem)
-    bits, space = anneal(
-        pubo, reads=reads, sweeps=sweeps, keep=keep, seed=seed, progress=progress, client=client
-    )
+    bits, space = anneal(pubo, reads=reads, sweeps=sweeps, keep=keep, seed=seed)
     return samples_of(pubo, bits, info={"space": space})
 
 
-def _exact(problem: Pubo | Qubo | Embedded, keep: int, progress: Progress | None) -> Samples:
+def _exact(problem: Pubo | Qubo | Embedded, keep: int) -> Samples:
     pubo = _polynomial(problem)
-    return samples_of(pubo, enumerate_lowest(pubo, keep, progress=progress))
+    return samples_of(pubo, enumerate_lowest(pubo, keep))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, Matrix
 from qcompile.stages.preparation import Preparation
+from qcompile.stages.source import ClassifierSource
 
 __all__ = ["Classifier"]
 
@@ -20,14 +20,15 @@ __all__ = ["Classifier"]
 class Classifier:
     """A linear classifier for raw rows: prepare them, multiply by the weights, take the sign.
 
-    `source` says where it comes from: data, loss, solver, energy.
+    `source` says which data it was trained on, and how the weights were found.
     """
 
     weights: Floats
     preparation: Preparation
-    source: Mapping[str, Any] = field(default_factory=dict)
+    source: ClassifierSource = field(default_factory=ClassifierSource)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "source", ClassifierSource.of(self.source))
         if self.weights.shape != (self.preparation.features,):
             raise InputError(
                 f"{self.weights.size} weights; the data have {self.preparation.features} columns "

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, Matrix, frozen
 from qcompile.stages.preparation import Preparation
+from qcompile.stages.source import Source
 
 __all__ = ["Dataset", "wrong_answers"]
 
@@ -23,9 +22,10 @@ class Dataset:
     x: Matrix
     y: Floats
     preparation: Preparation
-    source: Mapping[str, Any] = field(default_factory=dict)
+    source: Source = field(default_factory=Source)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "source", Source.of(self.source))
         if self.x.shape[0] != len(self.y):
             raise InputError(f"{self.x.shape[0]} rows but {len(self.y)} labels")
         if self.x.shape[1] != self.preparation.features:

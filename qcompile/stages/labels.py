@@ -8,17 +8,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from qcompile.errors import FormatError, InputError
-from qcompile.stages.pubo import Pubo
-from qcompile.stages.qubo import Qubo
 
 __all__ = [
     "Label",
     "checked_label",
     "checked_labels",
     "first_repeated",
-    "labels_of",
     "shown",
-    "vartype_of",
 ]
 
 
@@ -72,20 +68,3 @@ def shown(value: Any) -> str:
             return f"a {type(value).__name__} of {len(value):,} entries"
     text = repr(value) if not isinstance(value, str) else ascii(value[:60])
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def labels_of(problem: Pubo | Qubo) -> list[Label]:
-    """Return the label of each variable (of a QUBO: without its ancillas)."""
-    size = problem.logical if isinstance(problem, Qubo) else problem.variables
-    known = problem.source.get("labels")
-    if known is None:
-        return list(range(size))
-    labels = checked_labels(known)
-    if len(labels) != size:
-        raise InputError(f"{len(labels)} labels for {size} variables; expected one for each")
-    return labels
-
-
-def vartype_of(problem: Pubo | Qubo) -> str:
-    """Say what the variables were in the source that was read: BINARY or SPIN."""
-    return "SPIN" if problem.source.get("vartype") == "SPIN" else "BINARY"

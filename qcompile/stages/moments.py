@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from qcompile.errors import InputError
 from qcompile.stages import multisets
 from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.preparation import Preparation
+from qcompile.stages.source import Source
 
 __all__ = ["Moments"]
 
@@ -31,9 +31,10 @@ class Moments:
     sum_of_squares: float
     tensors: Mapping[tuple[int, int], Floats]
     preparation: Preparation | None = None
-    source: Mapping[str, Any] = field(default_factory=dict)
+    source: Source = field(default_factory=Source)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "source", Source.of(self.source))
         for (degree, _), tensor in self.tensors.items():
             expected = multisets.count(self.features, degree)
             if tensor.shape != (expected,):
@@ -77,7 +78,7 @@ class Moments:
             self,
             features=features,
             preparation=wider,
-            source={"rows": self.count + sign * other.count},
+            source=Source(rows=self.count + sign * other.count),
             count=self.count + sign * other.count,
             sum_of_squares=self.sum_of_squares + sign * other.sum_of_squares,
             tensors=tensors,

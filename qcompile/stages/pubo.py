@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from qcompile.errors import InputError
 from qcompile.runtime.threads import ordered
 from qcompile.stages.arrays import Floats, frozen
-from qcompile.stages.encoding import Encoding
-from qcompile.stages.loss import Loss
-from qcompile.stages.preparation import Preparation
+from qcompile.stages.origin import Origin, OriginFields, origin_of
+from qcompile.stages.problem import Problem
 from qcompile.stages.terms import collect
 
 __all__ = ["Pubo", "polynomial_energies"]
@@ -45,27 +44,42 @@ def polynomial_energies(pubo: Pubo, samples: ArrayLike) -> Floats:
     return np.concatenate(blocks) if blocks else np.zeros(0)
 
 
-@dataclass(frozen=True, eq=False)
-class Pubo:
+@dataclass(frozen=True, eq=False, init=False)
+class Pubo(Problem):
     """A polynomial of bits: for each degree sorted index rows and their coefficients.
 
     ``indices[j - 1]`` has a row of j ascending variables for each term of degree j, the rows in
     lexicographic order. `variables` may exceed the encoding's bits by one indicator a feature (ℓ0).
-    `dropped` bounds how far any energy may be from the polynomial before small terms were dropped.
+    The constructor takes an `origin`, its fields (`encoding`, `loss`, `l0`, `dropped`,
+    `preparation`, `source`), or both: then the fields replace those of the origin.
     """
 
     variables: int
     constant: float
     indices: tuple[NDArray[np.int32], ...]
     coefficients: tuple[Floats, ...]
-    encoding: Encoding | None = None
-    loss: Loss | None = None
-    l0: float = 0.0
-    dropped: float = 0.0
-    preparation: Preparation | None = None
-    source: Mapping[str, Any] = field(default_factory=dict)
+    origin: Origin = field(default_factory=Origin)
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        variables: int,
+        constant: float,
+        indices: tuple[NDArray[np.int32], ...],
+        coefficients: tuple[Floats, ...],
+        *,
+        origin: Origin | None = None,
+        **known: Unpack[OriginFields],
+    ) -> None:
+        vars(self).update(
+            variables=variables,
+            constant=constant,
+            indices=indices,
+            coefficients=coefficients,
+            origin=origin_of(origin, known),
+        )
+        self._check()
+
+    def _check(self) -> None:
         if len(self.indices) != len(self.coefficients):
             raise InputError("indices and coefficients of different degrees")
         for degree, (rows, values) in enumerate(
@@ -73,6 +87,11 @@ class Pubo:
         ):
             if rows.shape != (len(values), degree):
                 raise InputError(f"degree {degree}: {rows.shape} indices, {len(values)} values")
+
+    @property
+    def logical(self) -> int:
+        """Number of variables: a polynomial has no ancillas."""
+        return self.variables
 
     @property
     def degree(self) -> int:
@@ -134,11 +153,9 @@ class Pubo:
         """Energy of each row of 0/1 values; the cost does not depend on the data."""
         return polynomial_energies(self, samples)
 
-    def decode(self, samples: ArrayLike) -> Floats:
-        """Return the weights that samples of bits stand for."""
-        if self.encoding is None:
-            raise InputError("this polynomial was not compiled from data: it encodes no weights")
-        return self.encoding.decode(samples)
+    def score(self, bits: ArrayLike) -> Floats:
+        """Return the energies: nothing was left out."""
+        return self.energies(bits)
 
     def to_dict(self) -> dict[tuple[int, ...], float]:
         """Return a plain dictionary of terms; ``()`` is the constant."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, frozen, sum_by
-from qcompile.stages.encoding import Encoding
-from qcompile.stages.loss import Loss
-from qcompile.stages.preparation import Preparation
+from qcompile.stages.origin import Origin, OriginFields, origin_of
+from qcompile.stages.problem import Problem
 from qcompile.stages.pubo import Pubo
 
 __all__ = [
@@ -69,15 +67,16 @@ class Seal:
     record_intact: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Qubo:
+@dataclass(frozen=True, eq=False, init=False)
+class Qubo(Problem):
     """A quadratic polynomial of bits whose minimum over the ancillas is a given polynomial.
 
     Variables 0..`logical`-1 are those of the PUBO, the ancillas follow. The pairs (first < second)
     are sorted by their second variable, then by the first. `method` says which cover was taken,
     `optimal` whether no smaller pair cover exists (None: not known), `bound` the best lower bound
     on pair covers. `truncated` holds terms that a budget left out; no energy differs by more than
-    `error` from the polynomial with them. `dropped` is what a threshold may have changed before.
+    `error` from the polynomial with them. The constructor takes an `origin`, its fields, or both,
+    as that of `Pubo` does.
     """
 
     logical: int
@@ -92,14 +91,47 @@ class Qubo:
     optimal: bool | None = None
     bound: int | None = None
     error: float = 0.0
-    dropped: float = 0.0
     truncated: Pubo | None = None
-    encoding: Encoding | None = None
-    loss: Loss | None = None
-    l0: float = 0.0
-    preparation: Preparation | None = None
-    source: Mapping[str, Any] = field(default_factory=dict)
+    origin: Origin = field(default_factory=Origin)
     seal: Seal | None = None
+
+    def __init__(
+        self,
+        logical: int,
+        offset: float,
+        linear: Floats,
+        first: NDArray[np.int32],
+        second: NDArray[np.int32],
+        quadratic: Floats,
+        ancillas: Ancillas,
+        method: str,
+        strength: float = 1.0,
+        optimal: bool | None = None,
+        bound: int | None = None,
+        error: float = 0.0,
+        *,
+        truncated: Pubo | None = None,
+        seal: Seal | None = None,
+        origin: Origin | None = None,
+        **known: Unpack[OriginFields],
+    ) -> None:
+        vars(self).update(
+            logical=logical,
+            offset=offset,
+            linear=linear,
+            first=first,
+            second=second,
+            quadratic=quadratic,
+            ancillas=ancillas,
+            method=method,
+            strength=strength,
+            optimal=optimal,
+            bound=bound,
+            error=error,
+            truncated=truncated,
+            seal=seal,
+            origin=origin_of(origin, known),
+        )
 
     @property
     def variables(self) -> int:
@@ -149,12 +181,6 @@ class Qubo:
             raise InputError("samples with values other than 0 and 1")
         bits = rows[:, : self.logical]
         return bits, np.count_nonzero(self.complete(bits) != rows, axis=1).astype(np.int64)
-
-    def decode(self, samples: ArrayLike) -> Floats:
-        """Return the weights that samples stand for; ancillas are ignored."""
-        if self.encoding is None:
-            raise InputError("this QUBO was not compiled from data: it encodes no weights")
-        return self.encoding.decode(samples)
 
     def to_bqm(self) -> Any:
         """Return a `dimod.BinaryQuadraticModel` over the same integer labels, built from arrays."""

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, frozen
-from qcompile.stages.pubo import Pubo
-from qcompile.stages.qubo import Qubo
+from qcompile.stages.problem import Problem
 
 __all__ = ["BROKEN", "WRONG", "Samples", "alike", "merged", "samples_of"]
 
@@ -139,7 +138,7 @@ def alike(marked: Any, occurrences: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def samples_of(
-    problem: Pubo | Qubo,
+    problem: Problem,
     bits: NDArray[np.int8],
     *,
     occurrences: NDArray[np.int64] | None = None,
@@ -149,10 +148,7 @@ def samples_of(
     """Score bits on the polynomial of a problem."""
     rows = np.atleast_2d(bits)
     count = len(rows)
-    if not count:
-        energies = np.zeros(0)
-    else:
-        energies = problem.score(rows) if isinstance(problem, Qubo) else problem.energies(rows)
+    energies = problem.score(rows) if count else np.zeros(0)
     zeros = np.zeros(count, dtype=np.int64)
     times = frozen(zeros + 1 if occurrences is None else occurrences, np.int64)
     wrong = frozen(zeros if violations is None else violations, np.int64)

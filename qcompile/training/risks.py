@@ -1,8 +1,9 @@
-"""What a classifier pays on rows, by several losses."""
+"""The objective and the 0-1 risk of classifiers on rows: where accuracy is lost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,35 @@ from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
+from qcompile.stages.record import Record
 from qcompile.stages.samples import Samples
 
-__all__ = ["descend", "objective_of", "risks"]
+__all__ = ["Risk", "descend", "objective_of", "risks"]
 
 
+# Up to this many features the continuous minimum is searched from several starts.
 _CONTINUOUS_FEATURES = 400
 
 
+@dataclass(frozen=True)
+class Risk(Record):
+    """The objective of a classifier and its share of wrong answers on the training rows."""
+
+    classifier: str
+    objective: float
+    error: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values by key."""
+        return {
+            "classifier": self.classifier,
+            "objective": self.objective,
+            "0-1 risk": self.error,
+        }
+
+
 def objective_of(rows: Dataset, loss: Loss, weights: Floats) -> float:
-    """Mean loss of the examples and the regulariser."""
+    """Return the mean loss of the rows plus the regulariser."""
     return float(np.mean(loss(rows.margins(weights)))) + loss.l2 / 2 * float(weights @ weights)
 
 
@@ -35,32 +55,35 @@ def risks(
     problem: Pubo | Qubo,
     samples: Samples,
     classifier: Classifier,
-) -> Iterable[Mapping[str, Any]]:
-    """Say where accuracy is lost: continuous, rounded to the grid, best state, returned one."""
+) -> Iterable[Risk]:
+    """Return the risks of four classifiers, which show where accuracy is lost.
+
+    They are the best with continuous weights, the same rounded to the levels of the bits, the
+    lowest state that was found, and the classifier that was returned.
+    """
     encoding = problem.encoding
     assert encoding is not None
 
-    def row(name: str, weights: Floats) -> Mapping[str, Any]:
-        value = objective_of(rows, loss, weights)
+    def risk(name: str, weights: Floats) -> Risk:
         # as `predict` answers: a decision of 0 is a negative answer, not always a wrong one
         wrong = float(wrong_answers(rows, weights[None])[0])
-        return {"classifier": name, "objective": value, "0-1 risk": wrong}
+        return Risk(name, objective_of(rows, loss, weights), wrong)
 
     if loss.order <= 3 and moments.features <= _CONTINUOUS_FEATURES:
         _, point = Cubic.of(moments, loss).lowest(loss.range_)
         continuous = point * loss.prior_std
-        yield row("best continuous", continuous)
-        yield row("rounded to the grid", encoding.decode(encoding.encode(continuous)))
+        yield risk("best continuous", continuous)
+        yield risk("rounded to the grid", encoding.decode(encoding.encode(continuous)))
     else:
         continuous = descend(rows, loss, problem.decode(samples.best))
-        yield row("best continuous near it", continuous)
-        yield row("that rounded to the grid", encoding.decode(encoding.encode(continuous)))
-    yield row("lowest state found", problem.decode(samples.best))
-    yield row("returned", classifier.weights)
+        yield risk("best continuous near it", continuous)
+        yield risk("that rounded to the grid", encoding.decode(encoding.encode(continuous)))
+    yield risk("lowest state found", problem.decode(samples.best))
+    yield risk("returned", classifier.weights)
 
 
 def descend(rows: Dataset, loss: Loss, start: Floats) -> Floats:
-    """Follow the slope of the objective within the range of the weights."""
+    """Return a local minimum of the objective within the range of the weights."""
     from scipy.optimize import minimize
 
     slopes = np.polynomial.polynomial.polyder(np.array(loss.coefficients))

@@ -1,10 +1,9 @@
-"""Search for the weights with the lowest objective: by bits, by weights or by margins."""
+"""Search for the weights with the lowest objective: in bits, or over the margins of the rows."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,55 +12,71 @@ import numpy as np
 from qcompile.objective.discretize import discretize
 from qcompile.objective.weight_range import rewarded
 from qcompile.reduction.quadratize import quadratize
+from qcompile.runtime import cluster
+from qcompile.runtime.progress import muted
 from qcompile.runtime.timing import passing
 from qcompile.solvers.anneal_margins import anneal_examples
-from qcompile.solvers.options import SolveOptions
+from qcompile.solvers.options import SolveInfo, SolveOptions
 from qcompile.solvers.solve import solve
 from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.encoding import Encoding
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
+from qcompile.stages.origin import Origin
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
+from qcompile.stages.record import Record
 from qcompile.stages.samples import Samples, samples_of
 from qcompile.stages.terms import most_terms
 from qcompile.training.risks import descend, objective_of
 
-__all__ = ["BITS", "Clock", "Progress", "Task", "goes_over_margins", "search_lowest"]
+__all__ = ["BITS", "Clock", "Stage", "Task", "goes_over_margins", "search_lowest"]
 
 
 _log = logging.getLogger("qcompile")
 
-Progress = Callable[[int, int | None], None]
 BITS = 4
-# Entries of the data that all restarts over the margins may visit together (some two seconds),
-# as long as that leaves this many sweeps and at least a fifth of the restarts asked for.
+# Entries of the data that all restarts over the margins may visit together (about two seconds),
+# as long as that leaves this many sweeps and at least a fifth of the requested restarts.
 _WORK = 5e8
 _SWEEPS = (200, 1000)
 _FEWEST = 5
-# Rounds of looking around the best continuous weights near the lowest state.
+# Rounds of the search around the best continuous weights near the lowest state.
 _ROUNDS, _ROUND_READS = 3, 4
 _NARROWINGS = 5
 
 
+@dataclass(frozen=True)
+class Stage(Record):
+    """A stage of a training: how long it took and how large its result is."""
+
+    name: str
+    seconds: float
+    size: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values by key."""
+        return {"stage": self.name, "seconds": self.seconds, "size": self.size}
+
+
 class Clock:
-    """Notes what each stage took and how large its result is."""
+    """Records the stages of a training one after the other."""
 
     def __init__(self) -> None:
-        self.rows: list[Mapping[str, Any]] = []
+        self.stages: list[Stage] = []
         self._since = time.perf_counter()
 
     def stage(self, name: str, size: str) -> None:
         """Record the end of a stage."""
         now = time.perf_counter()
-        self.rows.append({"stage": name, "seconds": now - self._since, "size": size})
+        self.stages.append(Stage(name, now - self._since, size))
         self._since = now
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What to look for low states of, and how: over the margins of the rows, or in bits."""
+    """The rows to train on and how to search: over the margins of the rows, or in bits."""
 
     rows: Dataset
     moments: Moments
@@ -72,17 +87,12 @@ class Task:
 
 
 def search_lowest(
-    task: Task,
-    loss: Loss,
-    narrow: bool,
-    clock: Clock,
-    progress: Progress | None = None,
-    client: Any = None,
+    task: Task, loss: Loss, narrow: bool, clock: Clock
 ) -> tuple[Samples, Pubo | Qubo, Loss]:
-    """Find low states, with half of the range as long as the lowest is one of abuse."""
+    """Find low states; with `narrow`, halve the range while the loss rewards wrong answers."""
     search = _over_margins if task.over_margins else _in_bits
     for left in reversed(range(_NARROWINGS + 1)):
-        samples, problem = search(task, loss, clock, progress, client)
+        samples, problem = search(task, loss, clock)
         if not (narrow and left and rewarded(loss, task.rows, problem.decode(samples.best))):
             break
         loss = _narrower(loss)
@@ -90,7 +100,7 @@ def search_lowest(
 
 
 def _narrower(loss: Loss) -> Loss:
-    """Return the loss with half of the range, and say so once."""
+    """Return the loss with half of the range and one note that says so."""
     half = loss.range_ / 2
     start = "the loss rewarded wrong answers within the range that was chosen first"
     notes = [note for note in loss.notes if not note.startswith(start)]
@@ -105,9 +115,7 @@ def goes_over_margins(rows: Dataset, bits: int, order: int, options: SolveOption
     return sum(most_terms(rows.features * bits, order)) > entries
 
 
-def _in_bits(
-    task: Task, loss: Loss, clock: Clock, progress: Progress | None, client: Any
-) -> tuple[Samples, Pubo | Qubo]:
+def _in_bits(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo | Qubo]:
     """Find low states of the polynomial of bits."""
     options = task.options
     with passing("discretize"):
@@ -120,17 +128,15 @@ def _in_bits(
         clock.stage("qubo", f"{problem.variables:,} qubits, {len(problem.ancillas):,} ancillas")
     name = options.solver if isinstance(options.solver, str) else type(options.solver).__name__
     with passing(f"solve ({name})"):
-        found = solve(problem, **vars(options), progress=progress, client=client)
+        found = solve(problem, **vars(options))
     clock.stage(str(found.info["solver"]), f"{len(found):,} states")
     return found, problem
 
 
-def _over_margins(
-    task: Task, loss: Loss, clock: Clock, progress: Progress | None, client: Any
-) -> tuple[Samples, Pubo]:
-    """Find low states over the margins where the polynomial would be too large.
+def _over_margins(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo]:
+    """Find low states over the margins, without the polynomial of bits, which may be too large.
 
-    The problem given back is empty but for its encoding: enough to decode.
+    The returned problem has no terms; its encoding is enough to decode.
     """
     options = task.options
     encoding = Encoding(task.moments.features, task.bits, loss.zeta)
@@ -145,36 +151,32 @@ def _over_margins(
             sweeps=sweeps,
             keep=options.keep,
             seed=options.seed,
-            progress=progress,
-            client=client,
         )
-        weights, energies = _around(task, loss, encoding, weights)
+        # a few restarts: too few to count, and to send the data to workers again
+        with muted(), cluster.locally():
+            weights, energies = _around(task, loss, encoding, weights)
     problem = Pubo(
         variables=encoding.variables,
         constant=0.0,
         indices=(),
         coefficients=(),
-        encoding=encoding,
-        loss=loss,
-        l0=task.l0,
-        preparation=task.moments.preparation,
-        source=task.moments.source,
+        origin=Origin(
+            encoding=encoding,
+            loss=loss,
+            l0=task.l0,
+            preparation=task.moments.preparation,
+            source=task.moments.source,
+        ),
     )
-    info = {
-        "solver": "anneal",
-        "space": "margins",
-        "seed": options.seed,
-        "reads": reads,
-        "sweeps": sweeps,
-    }
-    samples = samples_of(problem, encoding.encode(weights), info=info)
+    info = SolveInfo("anneal", space="margins", seed=options.seed, reads=reads, sweeps=sweeps)
+    samples = samples_of(problem, encoding.encode(weights), info=info.to_dict())
     made = f"{reads:,} restarts of {sweeps:,} sweeps"
     clock.stage("anneal", f"over the margins, {made}, {len(samples)} states")
     return replace(samples, energies=frozen(energies)), problem
 
 
 def _effort(rows: Dataset, options: SolveOptions) -> tuple[int, int]:
-    """Return restarts and sweeps: as many as asked for, fewer where the data are large."""
+    """Return restarts and sweeps: the requested numbers, or fewer if the data are large."""
     room = _WORK / max(1.0, rows.density * len(rows) * rows.features)
     fewest, most = _SWEEPS
     sweeps = options.sweeps or int(min(max(room / options.reads, fewest), most))
@@ -185,9 +187,10 @@ def _effort(rows: Dataset, options: SolveOptions) -> tuple[int, int]:
 def _around(
     task: Task, loss: Loss, encoding: Encoding, weights: Floats
 ) -> tuple[Floats, list[float]]:
-    """Look for lower states around the best continuous weights near the lowest one.
+    """Search for lower states around the best continuous weights near the lowest state.
 
-    Single steps of weights do not reach every level near a valley's floor; the floor does.
+    A step changes one weight, and such steps from the lowest state do not reach every state near a
+    local minimum. Starting from the minimum itself reaches the states around it.
     """
     rows, options = task.rows, task.options
 

@@ -1,4 +1,4 @@
-"""The whole way from rows to a classifier."""
+"""Dataset -> Classifier: all passes in order, and how the result came about."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from qcompile.data.prepare import PrepareOptions
 from qcompile.data.split import set_aside
 from qcompile.moments.accumulate import moments_of
 from qcompile.objective.decode import decode
 from qcompile.objective.fit import LossOptions, fit_loss_with, needs_fit
 from qcompile.objective.weight_range import warnings_for
+from qcompile.runtime import cluster
+from qcompile.runtime.progress import Progress, shown_by
 from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
 from qcompile.stages.classifier import Classifier
@@ -19,25 +22,26 @@ from qcompile.stages.loss import Loss
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples
-from qcompile.training.risks import risks
-from qcompile.training.search import BITS, Clock, Progress, Task, goes_over_margins, search_lowest
+from qcompile.training.risks import Risk, risks
+from qcompile.training.search import BITS, Clock, Stage, Task, goes_over_margins, search_lowest
 
 __all__ = ["Trained", "train"]
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A classifier and how it came about: stages with times and sizes, risks along the way.
+    """A classifier, the stages of its training, and where accuracy was lost (`risks`).
 
-    `baseline` is the error on the training rows of always giving the commoner label.
+    `errors` are by part of the data: train, validation, test. `baseline` is the error on the
+    training rows of a classifier that always answers the more frequent label.
     """
 
     classifier: Classifier
     loss: Loss
     problem: Pubo | Qubo
     samples: Samples
-    stages: tuple[Mapping[str, Any], ...]
-    risks: tuple[Mapping[str, Any], ...]
+    stages: tuple[Stage, ...]
+    risks: tuple[Risk, ...]
     errors: Mapping[str, float]
     baseline: float
     notes: tuple[str, ...] = ()
@@ -52,7 +56,7 @@ def train(
     options: SolveOptions | None = None,
     validation: Dataset | float = 0.0,
     test: Dataset | float = 0.0,
-    preparation: Mapping[str, Any] | None = None,
+    preparation: PrepareOptions | Mapping[str, Any] | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     client: Any = None,
@@ -61,10 +65,11 @@ def train(
 
     `validation` and `test` are data sets prepared in the same way, or shares of `data` to set
     aside. `preparation` holds options of `prepare` for data that are not prepared yet: parts are
-    set aside first, and what is learnt about features is learnt from the training rows alone.
-    With validation data the best of the lowest samples is chosen by them. With a Dask `client` its
-    workers make the annealer's restarts. Where the range of weights is "auto" and the search ends
-    at a classifier that the loss rewards for wrong answers, it goes on with half of the range.
+    set aside first, and features are chosen and scaled by the training rows alone. With validation
+    data the best of the lowest samples is chosen by them. `progress(done, total)` counts the
+    restarts of the search; with a Dask `client` its workers make them. If the range of weights is
+    "auto" and the search ends at a classifier that the loss rewards for wrong answers, it is
+    repeated with half of the range.
 
     >>> from qcompile import read
     >>> wanted = {"scale": "standard", "features": 5, "bias": True}
@@ -85,19 +90,19 @@ def train(
     clock.stage("loss", f"order {fitted.order}, range {fitted.range_:.3g}")
     task = Task(rows, moments, bits, l0, on_examples, options)
     narrow = loss.range_ == "auto"
-    samples, problem, fitted = search_lowest(task, fitted, narrow, clock, progress, client)
+    with shown_by(progress), cluster.using(client):
+        samples, problem, fitted = search_lowest(task, fitted, narrow, clock)
     with passing("decode"):
         classifier = decode(problem, samples, validation=checked)
-    clock.stage(
-        "decode", f"state {int(classifier.source['rank']) + 1} of the {len(samples)} lowest"
-    )
+    rank, energy = classifier.source.rank, classifier.source.energy
+    assert rank is not None and energy is not None  # `decode` knows both
+    clock.stage("decode", f"state {rank + 1} of the {len(samples)} lowest")
     parts = {"train": rows, "validation": checked, "test": tested}
     errors = {
         name: float(wrong_answers(part, classifier.weights[None])[0])
         for name, part in parts.items()
         if part is not None
     }
-    energy = float(classifier.source["energy"])
     with passing("compare risks"):
         compared = tuple(risks(rows, moments, fitted, problem, samples, classifier))
     return Trained(
@@ -105,7 +110,7 @@ def train(
         loss=fitted,
         problem=problem,
         samples=samples,
-        stages=tuple(clock.rows),
+        stages=tuple(clock.stages),
         risks=compared,
         errors=errors,
         baseline=rows.baseline_error,

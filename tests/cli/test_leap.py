@@ -113,7 +113,7 @@ def test_commands_after_an_interruption(
     job = only_job()
     assert main(["resume", job.id, "--timeout", "0.5"]) == 3
     err = capsys.readouterr().err
-    assert f"go on with: qcompile resume {job.id}" in err and len(err.splitlines()) == 1
+    assert f"continue with: qcompile resume {job.id}" in err and len(err.splitlines()) == 1
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

@@ -36,6 +36,20 @@ def test_the_command_trains(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         assert message in capsys.readouterr().err
 
 
+def test_the_best_setting_is_the_one_that_is_trained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ["train", "breast-cancer", "--scale", "standard", "--features", "3", "-n", "5"]
+    grid = ["--grid", "range=0.1,1.5", "--grid", "bits=1,3", "--grid", "l2=0.5,0.001"]
+    chosen, plain = str(tmp_path / "chosen.json"), str(tmp_path / "plain.json")
+    assert main([*run, "--cv", "3", *grid, "--json", "-o", chosen]) == 0
+    best, *others = json.loads(capsys.readouterr().out)["cross_validation"]
+    assert best["validation_error"] < others[-1]["validation_error"], "a grid that matters"
+    own = [f"--{name}={best[name]}" for name in ("range", "bits", "l2")]
+    assert main([*run, *own, "-q", "-o", plain]) == 0
+    assert Path(chosen).read_bytes() == Path(plain).read_bytes()
+
+
 def test_nothing_is_learnt_from_the_test_rows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

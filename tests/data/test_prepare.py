@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qcompile import InputError, from_arrays, prepare, read, split
+from qcompile.data.prepare import PrepareOptions
 from qcompile.data.split import add_noise
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.preparation import Preparation
@@ -141,3 +142,15 @@ def test_rows_are_prepared_like_others() -> None:
         prepare(like, like=made)
     with pytest.raises(InputError, match="labels 2 and 1; expected 1 and 0"):
         prepare(from_arrays(np.eye(30), np.arange(30) % 2 + 1), like=made)
+
+
+def test_options_of_preparation_prepare_like_the_function() -> None:
+    raw = read("breast-cancer")
+    made = prepare(raw, scale="max-abs", features=4, bias=True)
+    again = PrepareOptions("max-abs", 4, True).apply(raw)
+    assert again.preparation.to_dict() == made.preparation.to_dict()
+    assert (np.asarray(again.x) == np.asarray(made.x)).all()
+    held = PrepareOptions.of({"like": made}).apply(raw)
+    assert held.preparation is made.preparation
+    depends = [PrepareOptions.of(given).learns_from_rows for given in ({}, {"scale": "unit-norm"})]
+    assert depends == [False, False] and PrepareOptions(scale="standard").learns_from_rows

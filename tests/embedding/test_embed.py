@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import logging
 import threading
 import time
 from types import SimpleNamespace
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -204,7 +207,7 @@ def test_a_disconnected_machine_works_or_says_why() -> None:
 def test_what_cannot_fit_is_refused_at_once_with_a_way_out() -> None:
     compiled = compile("breast-cancer", bits=4, features=20, scale="standard")
     with pytest.raises(EmbeddingNotFound) as caught:
-        find_embedding(compiled.qubo, load_machine("advantage"))
+        find_embedding(compiled.quadratize(), load_machine("advantage"))
     message = str(caught.value)
     assert "40484" in message and "bits=2" in message and "features=10" in message
 
@@ -236,3 +239,18 @@ def test_a_search_that_fails_names_sizes_and_other_machines() -> None:
 def test_nonsense_options_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(InputError, match="expected"):
         embed(cubic(3), load_machine("zephyr3"), **options)  # type: ignore[arg-type]
+
+
+def test_the_two_searches_take_the_same_options() -> None:
+    """Both public functions repeat the fields of the record, which are compared here."""
+    fields = {f.name: f.default for f in dataclasses.fields(search.SearchOptions)}
+    for function in (embed, find_embedding):
+        taken = inspect.signature(function).parameters
+        assert {name: taken[name].default for name in fields} == fields
+    machine, qubo = load_machine("chimera4"), cubic(4)
+    wanted: dict[str, Any] = {
+        "method": "biclique", "prefer": "chain", "tries": 2, "time_limit": 30.0, "effort": 0.5
+    }  # fmt: skip
+    found = find_embedding(qubo, machine, seed=5, **wanted)
+    assert (dict(found.options), found.seed) == (wanted, 5)
+    assert embed(qubo, machine, seed=5, **wanted).embedding.chains == found.chains

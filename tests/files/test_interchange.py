@@ -21,7 +21,6 @@ from qcompile import FormatError, InputError, Pubo, QcompileError, quadratize
 from qcompile.cli.app import main
 from qcompile.files.interchange import read_pubo
 from qcompile.files.interchange_out import FORMS, to_bqm, to_cimod, to_dimod, to_terms, write_pubo
-from qcompile.stages.labels import labels_of, vartype_of
 from tests.by_brute_force import energy
 from tests.strategies import Terms, terms
 
@@ -29,7 +28,7 @@ vartypes = st.sampled_from(["BINARY", "SPIN"])
 
 
 def agrees(pubo: Pubo, polynomial: Mapping[tuple[Any, ...], float], vartype: str) -> None:
-    labels = labels_of(pubo)
+    labels = pubo.labels
     for bits in itertools.product((0, 1), repeat=pubo.variables):
         values = bits if vartype == "BINARY" else [2 * b - 1 for b in bits]
         state = dict(zip(labels, values, strict=True))
@@ -39,8 +38,8 @@ def agrees(pubo: Pubo, polynomial: Mapping[tuple[Any, ...], float], vartype: str
 def same(one: Pubo, two: Pubo) -> None:
     assert one.to_dict() == two.to_dict()
     assert one.variables == two.variables
-    assert labels_of(one) == labels_of(two)
-    assert vartype_of(one) == vartype_of(two)
+    assert one.labels == two.labels
+    assert one.vartype == two.vartype
 
 
 @settings(max_examples=60, deadline=None)
@@ -48,10 +47,10 @@ def same(one: Pubo, two: Pubo) -> None:
 def test_dictionaries_keep_every_energy_and_come_back(given: Terms, vartype: str) -> None:
     pubo = read_pubo(given, vartype=vartype)
     agrees(pubo, given, vartype)
-    assert set(labels_of(pubo)) == {label for term in given for label in term}
+    assert set(pubo.labels) == {label for term in given for label in term}
     back = to_terms(pubo)
     assert {frozenset(t): c for t, c in back.items() if c} == merged(given)
-    wider = back | {(label,): back.get((label,), 0.0) for label in labels_of(pubo)}
+    wider = back | {(label,): back.get((label,), 0.0) for label in pubo.labels}
     same(read_pubo(wider, vartype=vartype), pubo)
 
 
@@ -67,7 +66,7 @@ def merged(given: Terms) -> dict[frozenset[Any], float]:
 def test_dimods_polynomials_keep_every_energy_and_come_back(given: Terms, vartype: str) -> None:
     polynomial = dimod.BinaryPolynomial(given, vartype)
     pubo = read_pubo(polynomial)
-    labels = labels_of(pubo)
+    labels = pubo.labels
     for bits in itertools.product((0, 1), repeat=pubo.variables):
         values = bits if vartype == "BINARY" else [2 * b - 1 for b in bits]
         state = dict(zip(labels, values, strict=True))
@@ -92,11 +91,11 @@ def test_dimods_quadratic_models_keep_every_energy_and_come_back(
         else:
             bqm.offset += value
     pubo = read_pubo(bqm)
-    assert len(labels_of(pubo)) == bqm.num_variables
+    assert len(pubo.labels) == bqm.num_variables
     agrees(pubo, given, vartype)
     back = to_bqm(pubo)
     for state in itertools.product((-1, 1) if vartype == "SPIN" else (0, 1), repeat=len(back)):
-        sample = dict(zip(labels_of(pubo), state, strict=True))
+        sample = dict(zip(pubo.labels, state, strict=True))
         assert back.energy(sample) == bqm.energy(sample)
     if pubo.degree > 1:
         with pytest.raises(InputError, match="degree 3"):
@@ -111,11 +110,11 @@ def test_cimod_reads_what_we_write_and_we_read_what_it_writes(given: Terms, vart
     text = json.dumps(model.to_serializable())
     pubo = read_pubo(json.loads(text))
     same(read_pubo(model), pubo)
-    if set(labels_of(pubo)) == {label for term in given for label in term}:
+    if set(pubo.labels) == {label for term in given for label in term}:
         agrees(pubo, given, vartype)  # cimod forgets variables whose coefficients are 0
     theirs = cimod.BinaryPolynomialModel.from_serializable(json.loads(orjson.dumps(to_cimod(pubo))))
     assert str(theirs.vartype) == f"Vartype.{vartype}"
-    labels = labels_of(pubo)
+    labels = pubo.labels
     for bits in itertools.product((0, 1), repeat=pubo.variables):
         values = bits if vartype == "BINARY" else [2 * b - 1 for b in bits]
         state = dict(zip(labels, values, strict=True))
@@ -144,7 +143,7 @@ def test_text_that_cimod_wrote_is_read(vartype: str, labels: list[Any], kind: st
     a, b, c, d = (tuple(label) if isinstance(label, list) else label for label in labels)
     polynomial: Terms = {(a, d): 1.0, (): 3.0, (b,): 2.0, (a, b, c): -1.5}
     pubo = read_pubo(json.loads(text))
-    assert labels_of(pubo) == [a, b, c, d]
+    assert pubo.labels == [a, b, c, d]
     agrees(pubo, polynomial, vartype)
     own = json.loads(orjson.dumps(to_cimod(pubo)))
     theirs = json.loads(text)
@@ -196,11 +195,11 @@ def test_files_come_back_exactly(
     try:
         write_pubo(pubo, path, form=form)
     except InputError:
-        kinds = {type(label) for label in labels_of(pubo)}
+        kinds = {type(label) for label in pubo.labels}
         assert (
             (form == "bqm" and pubo.degree > 2)
             or (form == "cimod" and (len(kinds) > 1 or tuple in kinds))
-            or (form == "keys" and (tuple in kinds or {"10", "5"} & set(labels_of(pubo))))
+            or (form == "keys" and (tuple in kinds or {"10", "5"} & set(pubo.labels)))
         )
         assert not path.exists()
         return
@@ -234,9 +233,9 @@ def test_repeated_members_and_equal_terms_mean_what_they_say() -> None:
 
 def test_labels_are_numbered_in_the_order_that_is_given_or_sorted() -> None:
     plain = [[["z", "a"], 1.0], [["m"], 2.0]]
-    assert labels_of(read_pubo(plain)) == ["a", "m", "z"]
-    assert labels_of(read_pubo({"variables": ["z", "u", "m", "a"], "terms": plain})) == list("zuma")
-    assert labels_of(read_pubo({(2, 0): 1.0, (1,): 1.0})) == [0, 1, 2]
+    assert read_pubo(plain).labels == ["a", "m", "z"]
+    assert read_pubo({"variables": ["z", "u", "m", "a"], "terms": plain}).labels == list("zuma")
+    assert read_pubo({(2, 0): 1.0, (1,): 1.0}).labels == [0, 1, 2]
     assert "labels" not in read_pubo({(2, 0): 1.0, (1,): 1.0}).source
 
 
@@ -392,7 +391,7 @@ def test_a_huge_number_as_label_costs_nothing(tmp_path: Path) -> None:
     pubo = read_pubo(path)
     assert pubo.variables == 3
     assert quadratize(pubo).variables == 4
-    assert labels_of(quadratize(pubo)) == [5, 2 * 10**9, 10**12]
+    assert quadratize(pubo).labels == [5, 2 * 10**9, 10**12]
     own = {"type": "qcompile.pubo", "version": 1, "variables": 10**12, "terms": []}
     path.write_text(json.dumps(own))
     with pytest.raises(FormatError, match=r"^[^ ]*file\.json: 1e\+12 variables; expected"):
@@ -436,7 +435,7 @@ def test_numbers_too_large_are_refused_in_one_line(tmp_path: Path) -> None:
 
 def test_names_of_digits_are_not_merged_with_numbers(tmp_path: Path) -> None:
     (tmp_path / "keys.json").write_text('{"01,1": 2.0, "-0": 1.0}')
-    assert set(labels_of(read_pubo(tmp_path / "keys.json"))) == {"01", 1, 0}
+    assert set(read_pubo(tmp_path / "keys.json").labels) == {"01", 1, 0}
 
 
 @pytest.mark.parametrize("form", ["terms", "keys", "cimod", "bqm"])

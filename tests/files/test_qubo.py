@@ -35,7 +35,7 @@ from tests.problems import complete
 
 @pytest.fixture(scope="module")
 def qubo() -> Qubo:
-    return compile("breast-cancer", bits=2, features=4, scale="standard", l0=0.1).qubo
+    return compile("breast-cancer", bits=2, features=4, scale="standard", l0=0.1).quadratize()
 
 
 def test_json_opens_with_dimod_and_tells_all(qubo: Qubo, tmp_path: Path) -> None:
@@ -83,7 +83,9 @@ def test_truncated_and_pruned_problems_come_back(tmp_path: Path) -> None:
     bits = np.random.default_rng(0).integers(0, 2, (9, 6))
     np.testing.assert_allclose(back.score(bits), pubo.energies(bits))
     assert back.error == made.error
-    pruned = compile("breast-cancer", bits=2, features=4, scale="standard", shrink=True).qubo
+    pruned = compile(
+        "breast-cancer", bits=2, features=4, scale="standard", shrink=True
+    ).quadratize()
     save_qubo(pruned, tmp_path / "p.json")
     assert load_qubo(tmp_path / "p.json")[0].encoding == pruned.encoding
 
@@ -242,12 +244,12 @@ def test_the_last_bit_of_any_coefficient_is_found_and_named(
 def test_thresholds_and_budgets_stand_in_the_file(tmp_path: Path) -> None:
     data = prepare(read("breast-cancer"), features=4, scale="standard")
     rough = compile(data, bits=2, threshold=0.02)
-    assert rough.qubo.dropped > 0
-    save_qubo(rough.qubo, tmp_path / "t.json", pubo=rough.pubo)
+    assert rough.quadratize().dropped > 0
+    save_qubo(rough.quadratize(), tmp_path / "t.json", pubo=rough.pubo)
     back, reference = load_qubo(tmp_path / "t.json")
     assert verify(back, pubo=rough.pubo, reference=reference, data=data).holds
     small = compile(data, bits=2, max_ancillas=4)
-    save_qubo(small.qubo, tmp_path / "m.json", pubo=small.pubo)
+    save_qubo(small.quadratize(), tmp_path / "m.json", pubo=small.pubo)
     back, reference = load_qubo(tmp_path / "m.json")
     assert verify(back, pubo=small.pubo, reference=reference, data=data).holds
     assert not verify(replace(back, error=back.error / 2, seal=None)).holds

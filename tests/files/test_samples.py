@@ -18,24 +18,24 @@ from tests.problems import polynomial
 
 def test_samples_come_back_and_open_with_dimod(tmp_path: Path) -> None:
     compiled = compile("breast-cancer", bits=2, features=3, scale="standard")
-    found = solve(compiled.qubo, solver="neal", reads=20)
+    found = solve(compiled.quadratize(), solver="neal", reads=20)
     path = tmp_path / "samples.json"
     save_samples(found, path)
     theirs = dimod.SampleSet.from_serializable(json.loads(path.read_text()))
     assert theirs.record.energy == pytest.approx(found.energies)
     assert "seconds" not in theirs.info and theirs.info["solver"] == "neal"
-    for problem in (compiled.qubo, compiled.pubo):
+    for problem in (compiled.quadratize(), compiled.pubo):
         back = load_samples(path, problem)
         assert (back.bits == found.bits).all()
         assert (back.violations == found.violations).all()
         assert (back.occurrences == found.occurrences).all()
     first = path.read_bytes()
-    save_samples(solve(compiled.qubo, solver="neal", reads=20), path)
+    save_samples(solve(compiled.quadratize(), solver="neal", reads=20), path)
     assert path.read_bytes() == first
 
 
 def test_answers_with_ancillas_are_checked_and_read(tmp_path: Path) -> None:
-    qubo = compile("breast-cancer", bits=2, features=3, scale="standard").qubo
+    qubo = compile("breast-cancer", bits=2, features=3, scale="standard").quadratize()
     answer = SimulatedAnnealingSampler().sample(qubo.to_bqm(), num_reads=5, seed=1)
     path = tmp_path / "answer.json"
     path.write_text(json.dumps(answer.to_serializable()))
@@ -133,8 +133,10 @@ def test_whole_energies_of_any_size_are_written(tmp_path: Path) -> None:
 
 
 def test_answers_with_ancillas_of_another_problem_are_refused(tmp_path: Path) -> None:
-    one = compile("breast-cancer", bits=2, features=3, scale="standard").qubo
-    other = compile("breast-cancer", bits=2, features=3, scale="standard", positive=0.0).qubo
+    one = compile("breast-cancer", bits=2, features=3, scale="standard").quadratize()
+    other = compile(
+        "breast-cancer", bits=2, features=3, scale="standard", positive=0.0
+    ).quadratize()
     answer = SimulatedAnnealingSampler().sample(one.to_bqm(), num_reads=3, seed=1)
     path = tmp_path / "answer.json"
     path.write_text(json.dumps(answer.to_serializable()))

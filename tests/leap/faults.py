@@ -103,7 +103,7 @@ GOT_OVER: dict[str, tuple[str, list[sapi.Fault]]] = {
     "post: cut off": ("post", [sapi.half]),
     "post: empty reply": ("post", [sapi.changed(lambda _: [])]),
     "post: another's reply": ("post", [sapi.changed(_of_another)]),
-    "post: an id that is none": ("post", [sapi.changed(_no_id)]),
+    "post: invalid id": ("post", [sapi.changed(_no_id)]),
     "poll: 500 three times": ("poll", [sapi.status(500)] * 3),
     "poll: 503, Retry-After": ("poll", [sapi.status(503, Retry_After="0")]),
     "poll: 429": ("poll", [sapi.status(429)]),

@@ -20,10 +20,10 @@ from tests.leap.jobs import QUICK, READS, check_result, only_job
 from tests.sapi import Sapi
 
 
-def test_ids_that_are_none_are_not_used(server: Sapi, send: Callable[..., Submission]) -> None:
+def test_invalid_problem_ids_are_not_used(server: Sapi, send: Callable[..., Submission]) -> None:
     server.fail("post", sapi.reset_after)
     server.fail("list", sapi.changed(_no_id))
-    with pytest.raises(LeapError, match="an id that is none"):
+    with pytest.raises(LeapError, match="invalid problem id"):
         send()
 
 
@@ -83,7 +83,7 @@ def test_answers_that_stay_damaged_are_kept_and_refused(
     server: Sapi, send: Callable[..., Submission], best: float
 ) -> None:
     server.fail("answer", _damaged(_flip), times=3)
-    with pytest.raises(LeapError, match=r"cannot be trusted: .*its spins have.*on the server as"):
+    with pytest.raises(LeapError, match=r"invalid answer: .*its spins have.*on the server as"):
         send()
     job = only_job()
     assert (job.folder / "answer-1.json.damaged").exists()

@@ -16,7 +16,7 @@ from tests.sapi import TOKEN, Sapi
 
 def test_downloads_have_a_limit(server: Sapi, qubo: Qubo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "_LARGEST_ANSWER", 400)
-    with pytest.raises(LeapError, match="more than 400 bytes"):
+    with pytest.raises(LeapError, match="exceeds 400 bytes"):
         qcompile.submit(qubo, solver_type="nl", patience=QUICK)
 
 
@@ -76,11 +76,11 @@ def test_without_a_token(
         send()
 
 
-def test_a_line_is_not_pickled(server: Sapi) -> None:
-    with client.connect(patience=QUICK) as line:
-        with pytest.raises(TypeError, match="not for pickling"):
-            pickle.dumps(line)
-        assert TOKEN not in repr(line) + repr(vars(line))
+def test_a_connection_is_not_pickled(server: Sapi) -> None:
+    with client.connect(patience=QUICK) as connection:
+        with pytest.raises(TypeError, match="cannot be pickled"):
+            pickle.dumps(connection)
+        assert TOKEN not in repr(connection) + repr(vars(connection))
 
 
 def test_the_token_is_not_sent_in_the_clear(
@@ -101,7 +101,7 @@ def test_regions(
         send(region="nowhere")
     # Ocean would fall back to the public cloud of North America without a word
     server.fail("regions", sapi.status(500), times=20)
-    with pytest.raises(InputError, match="no other one is taken"):
+    with pytest.raises(InputError, match="no other one is used"):
         send(region="test-1")
 
 

@@ -2,11 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from qcompile import Embedding, InputError, Submission
+from qcompile.leap.cost import MOST_PARTS, Cost
 from tests.leap.jobs import READS, check_result
 from tests.sapi import Sapi
 
@@ -86,3 +90,39 @@ def test_a_dry_run_sends_and_writes_nothing(
     assert not server.problems and not (tmp_path / "jobs").exists()
     refused = send(confirm=lambda cost: False)
     assert refused.job is None and not server.problems and not (tmp_path / "jobs").exists()
+
+
+@given(
+    reads=st.integers(1, 10**6),
+    problems=st.integers(1, MOST_PARTS),
+    seconds=st.none() | st.floats(0, 1e6),
+    notes=st.lists(st.text(), max_size=2),
+)
+def test_costs_are_read_as_they_were_written(
+    reads: int, problems: int, seconds: float | None, notes: list[str]
+) -> None:
+    written = {
+        "solver": "QPU",
+        "solver_type": "qpu",
+        "variables": 7,
+        "qubits": 9,
+        "longest_chain": 2,
+        "reads": reads,
+        "problems": problems,
+        "seconds_billed": seconds,
+        "seconds_allowed_per_problem": 10.0,
+        "load": 0.5,
+        "notes": notes,
+    }
+    cost = Cost.from_dict(written)
+    assert list(cost.to_dict().items()) == list(written.items())
+    assert len(cost.reads) == problems and max(cost.reads) - min(cost.reads) <= 1
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{}, {"seconds": 0.1}, {"reads": "many", "problems": -1, "notes": 5, "seconds_billed": [1]}],
+)
+def test_a_damaged_cost_does_not_keep_a_job_from_being_read(values: dict[str, Any]) -> None:
+    cost = Cost.from_dict(values)
+    assert cost.reads == () and cost.seconds is None and cost["problems"] == 1

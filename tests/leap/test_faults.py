@@ -97,7 +97,7 @@ def test_a_refused_problem_is_not_repeated(server: Sapi, send: Callable[..., Sub
 
 
 def test_a_failed_problem(server: Sapi, send: Callable[..., Submission]) -> None:
-    server.fate = "FAILED"
+    server.outcome = "FAILED"
     with pytest.raises(LeapError, match=r"Internal SAPI error 1234.*it is over"):
         send()
     assert only_job().stage == "failed"
@@ -107,7 +107,7 @@ def test_a_failed_problem(server: Sapi, send: Callable[..., Submission]) -> None
 
 
 def test_cancelled_by_somebody_else(server: Sapi, send: Callable[..., Submission]) -> None:
-    server.fate = "CANCELLED"
+    server.outcome = "CANCELLED"
     with pytest.raises(LeapError, match="cancelled on the server"):
         send()
     assert only_job().stage == "cancelled"

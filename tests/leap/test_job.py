@@ -35,7 +35,7 @@ def test_a_changed_problem_is_not_used(
     sent = send(wait=False)
     assert sent.job is not None
     qcompile.save_qubo(replace(qubo, offset=qubo.offset + 1), sent.job.folder / "problem.npz")
-    with pytest.raises(LeapError, match="changed since the job was made"):
+    with pytest.raises(LeapError, match="changed since the job was created"):
         qcompile.resume(sent.job, patience=QUICK)
 
 

@@ -12,7 +12,7 @@ from qcompile.leap.job_store import list_jobs, load_job
 from tests.sapi import Sapi
 
 
-def test_jobs_that_are_none(server: Sapi) -> None:
+def test_names_of_no_job_are_refused(server: Sapi) -> None:
     for name in ("../x", "*", "", "no-such"):
         with pytest.raises(InputError):
             load_job(name)
@@ -24,7 +24,7 @@ def test_jobs_are_found_by_the_beginning_of_their_id(
     first, second = send(), send()
     assert first.job is not None and second.job is not None
     assert load_job(first.job.id[:-2]).id == first.job.id
-    with pytest.raises(InputError, match="2 jobs begin so"):
+    with pytest.raises(InputError, match="2 jobs begin with it"):
         load_job(first.job.id[:6])
     assert load_job(second.job.folder).id == second.job.id
 

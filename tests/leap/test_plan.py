@@ -26,7 +26,7 @@ def test_annealing_times_that_make_no_sense(
         send(dry_run=True, parameters={"annealing_time": time_})
 
 
-def test_wishes_are_checked(server: Sapi, send: Callable[..., Submission], qubo: Qubo) -> None:
+def test_requests_are_checked(server: Sapi, send: Callable[..., Submission], qubo: Qubo) -> None:
     for options, text in (
         ({"reads": 0}, "0 reads"),
         ({"label": ""}, "label"),
@@ -43,5 +43,5 @@ def test_wishes_are_checked(server: Sapi, send: Callable[..., Submission], qubo:
             send(**options)
     assert not server.problems
     empty = Pubo.from_dict({(): 1.0})
-    with pytest.raises(InputError, match="without variables"):
+    with pytest.raises(InputError, match="no variables"):
         qcompile.submit(empty, patience=QUICK)

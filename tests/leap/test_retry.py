@@ -9,6 +9,7 @@ import numpy as np
 
 from qcompile import Patience, Submission
 from qcompile.leap import retry
+from qcompile.leap.redaction import keep_secret
 from tests import sapi
 from tests.sapi import Sapi
 
@@ -24,8 +25,16 @@ def test_what_failures_mean() -> None:
     assert retry._failure(requests.exceptions.SSLError("x")).kind == retry.UNKNOWN
     bad = requests.exceptions.SSLError(ssl.SSLCertVerificationError("expired"))
     assert retry._failure(bad).kind == retry.REJECTED
-    assert retry._failure(TypeError("x")).kind == retry.OURS
-    assert retry._words(ValueError("a\x1b[2Jb\nc")) == "a?[2Jb c"
+    assert retry._failure(TypeError("x")).kind == retry.LOCAL
+    unreadable = retry._failure(ValueError("a\x1b[2Jb\nc"))
+    assert unreadable.replied and unreadable.text == "invalid reply (a?[2Jb c)"
+
+
+def test_a_token_that_would_be_cut_off_is_hidden() -> None:
+    keep_secret(sapi.TOKEN)
+    for length in range(280, 301):
+        failure = retry._failure(ValueError("x" * length + sapi.TOKEN))
+        assert sapi.TOKEN[:4] not in failure.text
 
 
 def test_retry_after_is_honoured(server: Sapi, send: Callable[..., Submission]) -> None:

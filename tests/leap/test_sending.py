@@ -63,7 +63,7 @@ def test_a_slow_server_is_not_paid_twice(
     assert len(server.problems) == 1 and server.count("post") == 1
 
 
-def test_strays_are_found_and_cancelled(
+def test_duplicates_are_found_and_cancelled(
     server: Sapi, send: Callable[..., Submission], best: float, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Listed after the grace period only: sent twice, but not paid twice."""
@@ -78,7 +78,7 @@ def test_strays_are_found_and_cancelled(
     check_result(send(patience=replace(QUICK, grace=0.1, most=0.02)), best)
     first, second = server.problems.values()
     assert (first["status"], second["status"]) == ("CANCELLED", "COMPLETED")
-    assert "carry the label" in caplog.text
+    assert "have the label" in caplog.text
 
 
 def test_a_refusal_does_not_undo_an_earlier_doubt(
@@ -190,4 +190,4 @@ def test_two_problems_with_our_label(
     check_result(send(), best)
     first, second = server.problems.values()
     assert (first["status"], second["status"]) == ("COMPLETED", "CANCELLED")
-    assert "2 problems carry the label" in caplog.text
+    assert "2 problems have the label" in caplog.text

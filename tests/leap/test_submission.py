@@ -130,7 +130,9 @@ def test_the_folder_is_on_disk_before_the_request(
     assert "jobs" in before and before[-1] == only_job().id
 
 
-def test_a_twin_is_refused(server: Sapi, send: Callable[..., Submission], best: float) -> None:
+def test_a_duplicate_job_is_refused(
+    server: Sapi, send: Callable[..., Submission], best: float
+) -> None:
     server.pending_polls = 10**6
     sent = send(wait=False)
     assert sent.job is not None
@@ -142,7 +144,7 @@ def test_a_twin_is_refused(server: Sapi, send: Callable[..., Submission], best: 
     assert len(server.problems) == 3
 
 
-def test_other_problems_and_solvers_are_no_twins(
+def test_other_problems_and_solvers_are_no_duplicates(
     server: Sapi, send: Callable[..., Submission], qubo: Qubo, chains: Embedding
 ) -> None:
     server.pending_polls = 10**6
@@ -161,7 +163,7 @@ def test_a_job_is_worked_on_alone_from_the_start(
 
     def meddling(self: Any, *given: Any) -> Any:
         for work in (qcompile.resume, qcompile.cancel):
-            with pytest.raises(LeapError, match="another qcompile"):
+            with pytest.raises(LeapError, match="another qcompile process"):
                 work(only_job(), patience=QUICK)
         return post(self, *given)
 
@@ -222,7 +224,7 @@ def test_the_way_on_works_from_another_folder(
     server: Sapi, send: Callable[..., Submission], tmp_path: Path, best: float
 ) -> None:
     server.fail("post", sapi.status(401))
-    with pytest.raises(LeapError, match=r"go on with: qcompile resume (.*)$") as caught:
+    with pytest.raises(LeapError, match=r"continue with: qcompile resume (.*)$") as caught:
         send(jobs=tmp_path / "else where")
     name = shlex.split(str(caught.value).split("qcompile resume ")[-1])[0]
     check_result(qcompile.resume(name, patience=QUICK), best)
@@ -244,7 +246,7 @@ def test_cancel_asks_nobody_else(
     send(wait=False)
     with Sapi() as elsewhere:
         monkeypatch.setenv("DWAVE_API_ENDPOINT", f"{elsewhere.url}/sapi/v2/")
-        with pytest.raises(InputError, match="was made for"):
+        with pytest.raises(InputError, match="was submitted to"):
             qcompile.cancel(only_job(), patience=QUICK)
     assert only_job().stage == "waiting"
 
@@ -252,7 +254,7 @@ def test_cancel_asks_nobody_else(
 def test_two_at_once_do_not_work_on_a_job(server: Sapi, send: Callable[..., Submission]) -> None:
     sent = send(wait=False)
     assert sent.job is not None
-    with sent.job.locked(), pytest.raises(LeapError, match="another qcompile is at work"):
+    with sent.job.locked(), pytest.raises(LeapError, match="in use by another qcompile"):
         qcompile.resume(sent.job.id, patience=QUICK)
 
 
@@ -280,7 +282,7 @@ def test_another_region_is_not_asked(
     server.faults.clear()
     with Sapi() as elsewhere:
         monkeypatch.setenv("DWAVE_API_ENDPOINT", f"{elsewhere.url}/sapi/v2/")
-        with pytest.raises(InputError, match="was made for"):
+        with pytest.raises(InputError, match="was submitted to"):
             qcompile.resume(only_job(), patience=QUICK)
         assert not elsewhere.problems
     monkeypatch.setenv("DWAVE_API_ENDPOINT", f"{server.url}/sapi/v2/")

@@ -14,6 +14,8 @@ from qcompile.data.options import DataOptions
 from qcompile.data.svmlight import lines_of
 from qcompile.objective.fit import LossOptions
 from qcompile.pipeline import load_moments_of
+from qcompile.runtime.cluster import using
+from qcompile.runtime.progress import shown_by
 from tests.parts import assert_equal, rough_lines, sparse_lines, write_parts
 
 pytestmark = pytest.mark.slow
@@ -29,13 +31,8 @@ def test_workers_give_the_local_sums_bit_for_bit(
 ) -> None:
     seen: list[tuple[int, int | None]] = []
     local = load_moments_of(pattern, DataOptions(**options), LossOptions())
-    there = load_moments_of(
-        pattern,
-        DataOptions(**options),
-        LossOptions(),
-        client=client,
-        progress=lambda done, whole: seen.append((done, whole)),
-    )
+    with using(client), shown_by(lambda done, whole: seen.append((done, whole))):
+        there = load_moments_of(pattern, DataOptions(**options), LossOptions())
     assert_equal(there, local)
     assert {whole for _, whole in seen} == {5}
 
@@ -54,7 +51,8 @@ def test_a_worker_that_dies_is_survived(client: Any, tmp_path: Path) -> None:
             killed.set()
             os.kill(victim, signal.SIGKILL)
 
-    there = load_moments_of(pattern, DataOptions(), LossOptions(), client=client, progress=kill)
+    with using(client), shown_by(kill):
+        there = load_moments_of(pattern, DataOptions(), LossOptions())
     assert killed.is_set()
     assert_equal(there, local)
     client.wait_for_workers(2, timeout=60)
@@ -113,10 +111,10 @@ def test_one_class_against_the_rest(client: Any, tmp_path: Path) -> None:
         moments_dask(
             db.from_sequence([line.rstrip() for line in text], npartitions=3), 2, positive=1.0
         ),
-        load_moments_of(
-            pattern, DataOptions(positive=1.0), LossOptions(coefficients=(0, 1, 1)), client=client
-        ),
     ]
+    with using(client):
+        loss = LossOptions(coefficients=(0, 1, 1))
+        found.append(load_moments_of(pattern, DataOptions(positive=1.0), loss))
     for moments in found:
         assert set(moments.tensors) == set(whole.tensors)
         for key, tensor in moments.tensors.items():
@@ -175,7 +173,9 @@ def test_wide_rows_are_summed_alike(client: Any, tmp_path: Path) -> None:
     pattern = write_parts(tmp_path, [text[:40], text[40:]])
     loss = LossOptions(coefficients=(0.0, 1.0, 1.0, 1.0))
     local = load_moments_of(pattern, DataOptions(), loss)
-    assert_equal(load_moments_of(pattern, DataOptions(), loss, client=client), local)
+    with using(client):
+        there = load_moments_of(pattern, DataOptions(), loss)
+    assert_equal(there, local)
 
 
 def test_collections_that_make_no_sense() -> None:

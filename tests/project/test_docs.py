@@ -13,6 +13,7 @@ import io
 import re
 import runpy
 import shlex
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ import pytest
 import qcompile
 from qcompile.cli.app import main
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 RUN = ("python", "console", "sh")
 SHOWN = ("text", "toml", "json", "math")  # nothing to run
@@ -198,6 +200,62 @@ def test_a_broken_link_would_be_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "benchmarks/README.md"])
+def test_links_of_other_pages_lead_somewhere(name: str) -> None:
+    assert broken_links(ROOT / name, (ROOT / name).read_text()) == []
+
+
+def section(heading: str) -> list[Block]:
+    """Return the blocks of a section of README."""
+    text = (ROOT / "README.md").read_text()
+    return blocks_of(text.split(f"\n## {heading}\n")[1].split("\n## ")[0], f"README, {heading}")
+
+
+def test_the_command_tour_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (block,) = section("Command tour")
+    commands = commands_of(block)
+    assert len(commands) == 12
+    for line, shown in commands:
+        run_command(line, shown, block.place)
+
+
+def test_the_readme_is_short() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.split()) <= 1000
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def long_lines(text: str) -> list[str]:
+    """Return the lines of prose over 100 columns; tables, code and formulas may be wider."""
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
+    wide = [line for line in prose.splitlines() if len(line) > 100]
+    return [line for line in wide if not line.startswith(("|", "$$"))]
+
+
+@pytest.mark.parametrize(
+    "name", [*(f"docs/{page}" for page in PAGES), "CONTRIBUTING.md", "benchmarks/README.md"]
+)
+def test_lines_of_prose_are_short(name: str) -> None:
+    assert long_lines((ROOT / name).read_text()) == []
+    assert long_lines(f"{'word ' * 30}\n") != []
+
+
+def test_the_architecture_page_shows_the_contract() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (layers,) = [c["layers"] for c in contracts["contracts"] if c["type"] == "layers"]
+    shown = [b.text.split("\n")[:-1] for b in BLOCKS if b.page == "architecture.md"]
+    assert shown == [layers]
+    packages = {path.parent.name for path in (ROOT / "qcompile").glob("*/__init__.py")}
+    assert set(re.findall(r"^\| `(\w+)` \|", PAGES["architecture.md"], re.M)) >= packages
+
+
+def test_the_architecture_page_names_modules_that_exist() -> None:
+    named = re.findall(r"`([\w/]+\.(?:py|toml|md))`", PAGES["architecture.md"])
+    missing = [n for n in named if not (ROOT / n).exists() and not (ROOT / "qcompile" / n).exists()]
+    assert len(named) > 40 and missing == []
+
+
 def test_every_page_is_in_the_index() -> None:
     index = PAGES["README.md"]
     assert [name for name in PAGES if name != "README.md" and name not in index] == []

@@ -20,7 +20,7 @@ def test_complete_cubics_need_turans_number(variables: int) -> None:
 
 @pytest.mark.slow
 def test_indicators_of_l0_do_not_hide_a_complete_cubic() -> None:
-    qubo = compile("synthetic:features=5", bits=2, l0=0.1).qubo
+    qubo = compile("synthetic:features=5", bits=2, l0=0.1).quadratize()
     assert qubo.method == "halves"
     counted = account(qubo)
     assert (counted["product_ancillas"], counted["l0_ancillas"]) == (halves_bound(10), 5)
@@ -70,7 +70,7 @@ def test_one_hot_data_need_far_fewer_than_complete_ones() -> None:
     from qcompile.data.prepare import from_arrays
 
     data = from_arrays(np.hstack(groups), np.where(rng.random(300) < 0.5, 1, -1))
-    qubo = compile(data, bits=1).qubo
+    qubo = compile(data, bits=1).quadratize()
     assert len(qubo.ancillas) <= 0.65 * halves_bound(16)
 
 

@@ -81,9 +81,9 @@ def test_real_one_hot_data(real_data: object) -> None:
     from pathlib import Path
 
     folder = Path(str(real_data))
-    adult = compile(folder / "adult9.svm.xz", bits=1, range_=1.0, rows=32561).qubo
+    adult = compile(folder / "adult9.svm.xz", bits=1, range_=1.0, rows=32561).quadratize()
     assert len(adult.ancillas) <= 2023
-    mushrooms = compile(folder / "mushrooms.svm.xz", bits=1, range_=1.0).qubo
+    mushrooms = compile(folder / "mushrooms.svm.xz", bits=1, range_=1.0).quadratize()
     assert len(mushrooms.ancillas) <= 1158
 
 

@@ -74,7 +74,7 @@ def whole(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
 def made() -> SimpleNamespace:
     """A run of four weights, one of them for the bias, with samples that are counted by hand."""
     compiled = qcompile.compile(DATA, bits=2, scale="standard", features=3, bias=True)
-    qubo = compiled.qubo
+    qubo = compiled.quadratize()
     rng = np.random.default_rng(5)
     bits = np.unique(rng.integers(0, 2, (40, 8), dtype=np.int8), axis=0)
     every = np.array(list(np.ndindex(*(2,) * 8)), dtype=np.int8)

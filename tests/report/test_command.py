@@ -12,7 +12,10 @@ import pytest
 
 from qcompile import Qubo, read
 from qcompile.cli.app import main
+from qcompile.leap.cost import Cost
+from qcompile.leap.job import Job
 from qcompile.leap.job_store import create_job, list_jobs
+from qcompile.leap.records import Part, Solver
 from qcompile.report.figures import TITLES
 from qcompile.stages.embedded import Embedding
 from tests.report.reading import DATA, parsed, section, table, words
@@ -108,19 +111,23 @@ def test_a_training_over_the_margins_says_so(tmp_path: Path) -> None:
 def test_a_job_is_a_run(
     folder: Path, qubo: Qubo, embedding: Embedding, tmp_path: Path, whole: str
 ) -> None:
-    job = create_job(
-        tmp_path / "jobs",
-        qubo,
-        embedding=embedding,
-        parts=[(200, {})],
+    name = "20260131-101500-1a2b3c4d"
+    asked = Job(
+        folder=tmp_path / "jobs" / name,
+        id=name,
         label="<b>",
-        fingerprint=lambda name: "x",
+        created="2026-01-31T10:15:00+00:00",
         solver_type="qpu",
-        solver={"name": "Mock"},
+        solver=Solver("Mock"),
         endpoint="",
+        account="x",
         repair="majority",
         chain_strength=0.004,
+        digests={},
+        cost=Cost.from_dict({}),
+        parts=(Part(1, f"<b> {name}.1", 200, {}),),
     )
+    job = create_job(asked, qubo, embedding)
     place = str(tmp_path / "j.html")
     jobs = ["--jobs", str(tmp_path / "jobs"), "-q", "-o", place]
     assert main(["report", job.id[:12], *jobs]) == 0

@@ -25,6 +25,8 @@ from qcompile.report.page import page
 from qcompile.report.run import Run
 from qcompile.stages.embedded import Embedding
 from qcompile.stages.samples import Samples
+from qcompile.stages.source import Source
+from qcompile.training.risks import Risk
 from tests.report.reading import parsed, report_on, small_run
 
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u202e\x07"
@@ -75,14 +77,15 @@ def test_names_from_files_stay_text(folder: Path, tmp_path: Path) -> None:
     run = gather([str(folder)])
     assert run.qubo is not None and run.embedding is not None and run.samples is not None
     assert run.classifier is not None
+    source = Source.of({"name": HOSTILE, "rows": HOSTILE})
     hostile = replace(
         run,
         name=HOSTILE,
-        qubo=replace(run.qubo, source={"name": HOSTILE, "rows": HOSTILE}),
+        qubo=replace(run.qubo, origin=replace(run.qubo.origin, source=source)),
         embedding=replace(run.embedding, machine=replace(run.embedding.machine, name=HOSTILE)),
         samples=replace(run.samples, info={"solver": HOSTILE}),
         loss=replace(run.loss, fit=HOSTILE, notes=(HOSTILE,)) if run.loss else None,
-        risks=({"classifier": HOSTILE, "objective": 1.0, "0-1 risk": 0.5},),
+        risks=(Risk(HOSTILE, objective=1.0, error=0.5),),
         told={HOSTILE: HOSTILE},
         notes=(HOSTILE,),
         reasons={"confusion": HOSTILE},
@@ -93,6 +96,18 @@ def test_names_from_files_stay_text(folder: Path, tmp_path: Path) -> None:
     assert not [key for _, attrs in reader.tags for key in attrs if key.startswith("on")]
     assert "\u202e" not in text and "\x07" not in text
     assert "<script>alert(1)</script>" in reader.words
+
+
+def test_the_stylesheet_names_every_class_of_the_page(whole: str) -> None:
+    style = whole.partition("<style>")[2].partition("</style>")[0]
+    assert style.startswith("\n:root{") and style.endswith("}\n")
+    used = {
+        name
+        for _, attrs in parsed(whole).tags
+        for name in (attrs.get("class") or "").split()
+        if name not in ("stage", "links", "figure")  # they need no style of their own
+    }
+    assert used and not {name for name in used if not re.search(rf"\.{name}\b", style)}
 
 
 def test_the_page_refers_to_nothing_outside(whole: str) -> None:

@@ -50,7 +50,7 @@ def test_where_accuracy_is_lost_is_that_of_the_weights(
     folder: Path, rows: Dataset, samples: Samples, qubo: Qubo
 ) -> None:
     report = report_on([folder], rows)
-    named = {name: (objective, risk) for name, objective, risk in report.risks}
+    named = {risk.classifier: (risk.objective, risk.error) for risk in report.risks}
     assert list(named) == [
         "best continuous",
         "rounded to the grid",

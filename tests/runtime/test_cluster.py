@@ -19,7 +19,8 @@ from qcompile.cli.app import main
 from qcompile.data.options import DataOptions
 from qcompile.objective.fit import LossOptions
 from qcompile.pipeline import load_moments_of
-from qcompile.runtime.cluster import cluster, in_order
+from qcompile.runtime import cluster
+from qcompile.runtime.cluster import connected, in_order
 from qcompile.solvers.options import SolveOptions
 from tests.parts import assert_equal
 
@@ -58,16 +59,15 @@ def test_training_uses_the_workers(client: Any) -> None:
 def test_errors_come_back_from_workers(client: Any, tmp_path: Path) -> None:
     (tmp_path / "a.svm").write_text("1 1:1\n2 1:x\n")
     (tmp_path / "b.svm").write_text("1 1:1\n")
+    pattern = str(tmp_path / "*.svm")
     with pytest.raises(InputError, match=r"a\.svm, line 2: value 'x'"):
-        load_moments_of(str(tmp_path / "*.svm"), DataOptions(), LossOptions(), client=client)
-    for options in ({"shuffle": True}, {"noise": 0.1}, {"rows": 5}):
+        compile(pattern, client=client)
+    for options in (DataOptions(shuffle=True), DataOptions(noise=0.1), DataOptions(rows=5)):
         with pytest.raises(InputError, match="= with Dask or data in several parts"):
-            load_moments_of(
-                str(tmp_path / "*.svm"), DataOptions(**options), LossOptions(), client=client
-            )
+            compile(pattern, data=options, client=client)
     with pytest.raises(InputError, match="workers cannot read it"):
-        load_moments_of("synthetic", DataOptions(), LossOptions(), client=client)
-    with pytest.raises(InputError, match="only anneal's restarts"):
+        compile("synthetic", client=client)
+    with pytest.raises(InputError, match="only the restarts of anneal"):
         solve(compile("synthetic", bits=1).pubo, solver="exact", client=client)
 
 
@@ -81,7 +81,7 @@ def test_a_task_that_kills_every_worker_is_given_up() -> None:
 
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),  # one death will do
-        cluster() as own,
+        connected() as own,
         pytest.raises(QcompileError, match="every worker that took this task"),
     ):
         list(in_order(own, _die, [1]))
@@ -130,14 +130,14 @@ def test_a_scheduler_without_workers_and_one_that_is_none(pattern: str) -> None:
             n_workers=0, processes=True, dashboard_address="127.0.0.1:0"
         ) as made,
         pytest.raises(InputError, match="has no workers"),
-        cluster(made.scheduler_address),
+        connected(made.scheduler_address),
     ):
         pass
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes calls, says nothing
         port = silent.getsockname()[1]
         with (
             pytest.raises(InputError, match="no Dask scheduler at"),
-            cluster(f"127.0.0.1:{port}"),
+            connected(f"127.0.0.1:{port}"),
         ):
             pass
 
@@ -167,8 +167,8 @@ def test_the_command(pattern: str, tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_a_scheduler_by_its_address(client: Any, pattern: str) -> None:
-    with cluster(client.scheduler.address) as other:
-        there = load_moments_of(pattern, DataOptions(), LossOptions(), client=other)
+    with connected(client.scheduler.address) as other, cluster.using(other):
+        there = load_moments_of(pattern, DataOptions(), LossOptions())
     assert_equal(there, load_moments_of(pattern, DataOptions(), LossOptions()))
 
 
@@ -176,9 +176,9 @@ def test_ctrl_c_leaves_no_worker_behind(pattern: str, tmp_path: Path) -> None:
     """The command is interrupted while its workers are at work."""
     code = (
         "import sys, time\n"
-        "from qcompile.runtime.cluster import cluster, in_order\n"
+        "from qcompile.runtime.cluster import connected, in_order\n"
         "if __name__ == '__main__':\n"
-        "    with cluster() as client:\n"
+        "    with connected() as client:\n"
         "        print(*client.run(__import__('os').getpid).values(), flush=True)\n"
         "        list(in_order(client, time.sleep, [600, 600]))\n"
     )

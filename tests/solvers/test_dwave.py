@@ -23,7 +23,9 @@ def test_samplers_of_others_may_be_given() -> None:
 
 def test_embedded_problems_are_solved_on_their_chains() -> None:
     compiled = compile("breast-cancer", bits=1, features=4, scale="standard")
-    embedded = embed(compiled.qubo, load_machine("chimera4").without([3]), method="biclique")
+    embedded = embed(
+        compiled.quadratize(), load_machine("chimera4").without([3]), method="biclique"
+    )
     for solver in SOLVERS:
         found = solve(embedded, solver=solver, reads=50)
         assert found.energies[0] == pytest.approx(brute_force(compiled.pubo).min())

@@ -25,12 +25,12 @@ from tests.problems import polynomial
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_every_solver_finds_the_optimum_with_true_energies(solver: str) -> None:
     compiled = compile("breast-cancer", bits=2, features=3, scale="standard")
-    found = solve(compiled.qubo, solver=solver, reads=100, seed=1)
+    found = solve(compiled.quadratize(), solver=solver, reads=100, seed=1)
     exact = brute_force(compiled.pubo)
     assert found.energies[0] == pytest.approx(exact.min())
     assert found.energies == pytest.approx(compiled.pubo.energies(found.bits))
     assert found.info["solver"] == solver and found.info["seconds"] > 0
-    again = solve(compiled.qubo, solver=solver, reads=100, seed=1)
+    again = solve(compiled.quadratize(), solver=solver, reads=100, seed=1)
     assert (again.bits == found.bits).all()
 
 

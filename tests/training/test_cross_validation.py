@@ -45,6 +45,22 @@ def test_cross_validation_mixes_orders_and_refuses_nonsense(cancer: Dataset) -> 
         cross_validate(cancer, {"bits": [1]}, count=1)
 
 
+def test_a_trial_holds_the_options_it_was_made_with(cancer: Dataset) -> None:
+    options = SolveOptions(solver="exact", keep=1)
+    grid: dict[str, list[Any]] = {"range_": ["auto", 0.5], "bits": [1, 2]}
+    loss = LossOptions(fit="loss", l2=0.25)
+    trials = cross_validate(cancer, grid, count=2, loss=loss, options=options)
+    assert {(trial.loss.range_, trial.bits) for trial in trials} == {
+        ("auto", 1), ("auto", 2), (0.5, 1), (0.5, 2)
+    }  # fmt: skip
+    for trial in trials:
+        assert (trial.loss.fit, trial.loss.l2) == ("loss", 0.25)
+        assert list(trial) == ["range", "bits", "validation error", "standard error"]
+        assert (trial["range"], trial["bits"]) == (trial.loss.range_, trial.bits)
+        assert (trial["validation error"], trial["standard error"]) == (trial.error, trial.spread)
+    assert [trial.error for trial in trials] == sorted(trial.error for trial in trials)
+
+
 def test_cross_validation_takes_the_bits_that_were_asked_for(cancer: Dataset) -> None:
     options = SolveOptions(solver="exact", keep=1)
     one = cross_validate(cancer, {"order": [3]}, count=2, bits=1, options=options)

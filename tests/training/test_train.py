@@ -16,6 +16,7 @@ from qcompile import (
     split,
     train,
 )
+from qcompile.data.prepare import PrepareOptions
 from qcompile.objective.fit import LossOptions
 from qcompile.solvers.options import SolveOptions
 
@@ -31,6 +32,30 @@ def test_training_accounts_for_every_stage(cancer: Dataset) -> None:
     assert objective["lowest state found"] == pytest.approx(found.samples.energies[0])
     assert set(found.errors) == {"train", "validation", "test"}
     assert all(error < 0.2 for error in found.errors.values())
+
+
+def test_stages_and_risks_answer_by_name_and_by_key(cancer: Dataset) -> None:
+    found = train(cancer, bits=1, options=SolveOptions(solver="exact"))
+    for stage in found.stages:
+        assert list(stage) == ["stage", "seconds", "size"]
+        assert (stage.name, stage.seconds) == (stage["stage"], stage["seconds"])
+    for risk in found.risks:
+        assert list(risk) == ["classifier", "objective", "0-1 risk"]
+        assert (risk.objective, risk.error) == (risk["objective"], risk["0-1 risk"])
+    assert found.risks[-1].error == found.errors["train"]
+
+
+def test_preparation_is_a_record_or_a_dictionary() -> None:
+    raw = read("breast-cancer")
+    options = SolveOptions(solver="exact")
+    by_record = PrepareOptions("standard", features=3, bias=True)
+    by_key = {"scale": "standard", "features": 3, "bias": True}
+    one = train(raw, preparation=by_record, bits=1, test=0.3, options=options)
+    two = train(raw, preparation=by_key, bits=1, test=0.3, options=options)
+    assert one.errors == two.errors
+    assert (one.classifier.weights == two.classifier.weights).all()
+    with pytest.raises(InputError, match="'scaling'; expected scale, features, bias"):
+        train(raw, preparation={"scaling": "standard"})
 
 
 @pytest.mark.parametrize("solver", ["exact", "neal", "mock"])

@@ -31,10 +31,10 @@ def test_what_the_compiler_makes_is_proved(pubo: Pubo) -> None:
 def test_the_data_agree(order: int, options: dict[str, object]) -> None:
     data = prepare(read("breast-cancer"), features=4, scale="standard")
     made = compile(data, order=order, bits=2, **options)  # type: ignore[arg-type]
-    assert verify(made.qubo, data=data).holds
+    assert verify(made.quadratize(), data=data).holds
     other = replace(data, y=frozen(-data.y))
-    if made.qubo.logical:
-        assert not verify(made.qubo, data=other).holds
+    if made.quadratize().logical:
+        assert not verify(made.quadratize(), data=other).holds
 
 
 def test_structure_is_checked_first() -> None:
