@@ -12,25 +12,45 @@ from contextlib import suppress
 
 from qcompile import _early_interrupt
 from qcompile._version import __version__
-from qcompile.cli import completion, hints, leap, machines, quadratize, report, solve
-from qcompile.cli.compile import add_compile_command, add_estimate_command
-from qcompile.cli.data import add_data_command, add_loss_command
-from qcompile.cli.options import add_data_options, add_loss_options
-from qcompile.cli.parsing import BAD_INPUT, EXIT_CODES, GLOSSARY, INTERRUPTED, UNFINISHED, Parser
-from qcompile.cli.verify import add_verify_command
-from qcompile.data import replay
-from qcompile.data.replay import same_rows
+from qcompile.cli import (
+    compile,
+    completion,
+    data,
+    estimate,
+    hints,
+    leap,
+    machines,
+    quadratize,
+    report,
+    solve,
+    train,
+    verify,
+)
+from qcompile.cli.parsing import (
+    BAD_INPUT,
+    EXIT_CODES,
+    GLOSSARY,
+    INTERRUPTED,
+    UNFINISHED,
+    Parser,
+    UsageError,
+)
+from qcompile.cli.wording import in_options
 from qcompile.errors import LeapError, QcompileError
 
 __all__ = ["main"]
 
 
-# The way from data to answers, then short cuts, the real machine, and what helps on the way.
+# In the order of the help.
+_GROUPS = (
+    data, compile, quadratize, verify, estimate, machines, solve, train, leap, report, completion
+)  # fmt: skip
+# The commands from data to classifier, the shortcut, the real machine; the rest follows.
 _WAYS = {
     "Stages, in order": (
         "data", "loss", "compile", "verify", "embed", "solve", "decode", "predict"
     ),
-    "The whole way at once": ("train",),
+    "All stages at once": ("train",),
     "On the real machine, in place of embed, solve and decode": (
         "submit", "resume", "jobs", "cancel"
     ),
@@ -38,17 +58,17 @@ _WAYS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; gives the exit code.
+    """Run a command and return its exit code.
 
-    0 done, 1 a check failed, 2 bad input, 3 Leap or a job there (the message says how to go on),
-    130 interrupted.
+    0 done, 1 a check failed, 2 invalid input, 3 a Leap job did not finish (the message says how to
+    resume it), 130 interrupted.
     """
     _early_interrupt.ready()
     _open_streams()
     try:
         return _run(arguments)
     except BrokenPipeError:
-        # whoever read the output has gone: that is fine, but Python would complain at exit
+        # the reader of the output has closed it: no error, but Python would report one at exit
         _forget_output()
         return 0
     except OSError as error:
@@ -56,12 +76,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         _forget_output()
         why = "it is closed" if error.errno == errno.EBADF else error.strerror
-        _complain(f"error: standard output cannot be written to: {why}")
+        _complain(f"error: cannot write to standard output: {why}")
         return BAD_INPUT
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    """Run the command; errors about the output are left to the caller."""
+    """Run a command and return its exit code; errors of the output pass through."""
     try:
         parser = _parser()
         if not (sys.argv[1:] if arguments is None else arguments):
@@ -69,28 +89,27 @@ def _run(arguments: Sequence[str] | None) -> int:
             return BAD_INPUT
         options = parser.parse_args(arguments)
     except SystemExit:
-        sys.stdout.flush()  # help that nobody could read is no success
+        sys.stdout.flush()  # help that could not be written is an error
         raise
-    logging.basicConfig(format="qcompile: %(message)s", force=True)
-    logging.getLogger("qcompile").setLevel(_log_level(options))
+    _start_log(options)
     try:
         code = int(options.run(options) or 0)
         _flush()
     except QcompileError as error:
-        advice = hints.next_command(error, options, options.command)
-        _complain(f"error: {error}{advice}")
+        text = str(error) if isinstance(error, UsageError) else in_options(str(error), options)
+        _complain(f"error: {text}{hints.next_command(error, options, options.command)}")
         return UNFINISHED if isinstance(error, LeapError) else BAD_INPUT
     except MemoryError:
         _complain("error: out of memory; use fewer rows, features or bits")
         return BAD_INPUT
     except KeyboardInterrupt:
-        _complain("interrupted; nothing half-written was left behind")
+        _complain("interrupted; no incomplete file was left behind")
         return INTERRUPTED
     return code
 
 
 def _flush() -> None:
-    """Send out what was printed; a reader that has gone does not change what was found."""
+    """Flush the output; a closed pipe does not change the exit code."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -98,22 +117,22 @@ def _flush() -> None:
 
 
 def _complain(text: str) -> None:
-    with suppress(OSError):  # nobody can be told
+    with suppress(OSError):  # standard error is closed, too
         print(f"qcompile: {text}", file=sys.stderr)
 
 
 def _open_streams() -> None:
-    """Put something in the place of streams that the shell has closed (>&-)."""
+    """Replace standard streams that the shell has closed (>&-)."""
     if sys.stdin is None:
-        sys.stdin = open(os.devnull)  # noqa: SIM115, PTH123  # for as long as we run
-    if sys.stdout is None:  # open for reading only: what is written fails, and is told
+        sys.stdin = open(os.devnull)  # noqa: SIM115, PTH123  # open until the process ends
+    if sys.stdout is None:  # read-only, so that writing raises an error
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123
 
 
 def _is_about_output(error: OSError) -> bool:
-    """Tell a full or closed standard output from other trouble, which names its file."""
+    """Whether an error means that standard output is full or closed; others name a file."""
     if error.filename is not None:
         return False
     try:
@@ -124,8 +143,26 @@ def _is_about_output(error: OSError) -> bool:
 
 
 def _forget_output() -> None:
-    """Let what was not written go, or Python would try again at exit and complain."""
+    """Discard unwritten output, or Python would try again at exit and report an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _start_log(options: argparse.Namespace) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Formatter(options))
+    logging.basicConfig(handlers=[handler], force=True)
+    logging.getLogger("qcompile").setLevel(_log_level(options))
+
+
+class _Formatter(logging.Formatter):
+    """Formats log records, with options in place of the parameters that they name."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        super().__init__("qcompile: %(message)s")
+        self._options = options
+
+    def format(self, record: logging.LogRecord) -> str:
+        return in_options(super().format(record), self._options)
 
 
 def _log_level(options: argparse.Namespace) -> int:
@@ -134,7 +171,7 @@ def _log_level(options: argparse.Namespace) -> int:
     return logging.DEBUG if options.verbose else logging.INFO
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = Parser(
         prog="qcompile",
         description="Compile the training of a robust binary classifier for a quantum annealer.",
@@ -144,31 +181,22 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         required=True, dest="command", metavar="COMMAND", parser_class=Parser
     )
-    add_data_command(commands)
-    add_loss_command(commands)
-    add_compile_command(commands)
-    quadratize.add_commands(commands)
-    add_verify_command(commands)
-    add_estimate_command(commands)
-    machines.add_commands(commands)
-    solve.add_commands(commands, add_data_options, add_loss_options)
-    leap.add_commands(commands)
-    report.add_command_report(commands, same_rows, replay.prepared)
-    completion.add_commands(commands, parser)
+    for group in _GROUPS:
+        group.add_commands(commands)
     parser.epilog = "\n\n".join([*_ways(parser.commands()), _exit_codes()])
     return parser
 
 
 def _ways(commands: dict[str, Parser]) -> Iterator[str]:
-    """Show the commands in the order of their use, an example each."""
+    """Yield the groups of commands in order of use, with one example of each command."""
     placed = [name for names in _WAYS.values() for name in names]
     rest = tuple(name for name in commands if name not in placed)
-    for title, names in {**_WAYS, "Besides": rest}.items():
+    for title, names in {**_WAYS, "Other commands": rest}.items():
         yield f"{title}:\n" + "\n".join(f"  {commands[name].examples[0]}" for name in names)
 
 
 def _exit_codes() -> str:
     lines = [f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items()]
-    kept = "       (embed, solve and train keep the best so far, say so, and exit with 0)"
+    kept = "       (embed, solve and train keep the best result so far, say so, and exit with 0)"
     more = ["Each command: qcompile COMMAND --help", f"What the numbers mean: {GLOSSARY}"]
     return "\n".join(["Exit codes:", *lines, kept, "", *more])

@@ -1,4 +1,4 @@
-"""Completion for bash, zsh and fish: scripts made from the parser itself, so that they agree."""
+"""Completion for bash, zsh and fish: scripts generated from the parser."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qcompile.files.machines import catalogue
 __all__ = ["SHELLS", "add_commands", "script_for"]
 
 
-# What a value is, by the name that help gives it.
+# The kind of a value, by its name in the help.
 _FILES = ("FILE", "PATH", "[KIND=]PATH", "QUBO", "SAMPLES", "MODEL", "RUN")
 _KINDS = dict.fromkeys(_FILES, "file") | {"DATA": "data", "FOLDER": "folder", "JOB": "job"}
 _JOBS = "${QCOMPILE_JOBS:-${XDG_DATA_HOME:-$HOME/.local/share}/qcompile/jobs}"
@@ -23,10 +23,10 @@ _JOBS = "${QCOMPILE_JOBS:-${XDG_DATA_HOME:-$HOME/.local/share}/qcompile/jobs}"
 
 @dataclass(frozen=True)
 class Slot:
-    """A place on the command line: an option, or a value of its own.
+    """An option or a positional value of a command.
 
-    `kind` says what its value is: none, file, data, machine, folder, job, words, or free text.
-    Data and machines are files or one of the words.
+    `kind` is the kind of its value: none, file, data, machine, folder, job, words or free. Data
+    and machines are files or one of `words`.
     """
 
     names: tuple[str, ...]
@@ -39,7 +39,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Command:
-    """A command: what it is for, its options and its values."""
+    """A command with its help, its options and its positional values."""
 
     name: str
     help: str
@@ -47,12 +47,12 @@ class Command:
     values: tuple[Slot, ...]
 
 
-def add_commands(commands: Any, parser: Parser) -> None:
-    """Declare `completion`."""
+def add_commands(commands: Any) -> None:
+    """Add `completion`."""
     command = add_command(
         commands,
         "completion",
-        summary="print a script with which a shell completes commands, options and files",
+        summary="print a completion script for a shell",
         example="""
             qcompile completion bash > ~/.local/share/bash-completion/completions/qcompile
             qcompile completion zsh > ~/.zfunc/_qcompile
@@ -60,12 +60,12 @@ def add_commands(commands: Any, parser: Parser) -> None:
         """,
         takes_data=False,
     )
-    command.add_argument("shell", choices=SHELLS, help="for which shell")
-    command.set_defaults(run=lambda options: _run(options, parser))
+    command.add_argument("shell", choices=SHELLS, help="name of the shell")
+    command.set_defaults(run=_run)
 
 
-def _run(options: argparse.Namespace, parser: Parser) -> None:
-    script = script_for(options.shell, parser)
+def _run(options: argparse.Namespace) -> None:
+    script = script_for(options.shell, options.parser)
     if options.json:
         show({"shell": options.shell, "script": script}, options)
     else:
@@ -73,12 +73,12 @@ def _run(options: argparse.Namespace, parser: Parser) -> None:
 
 
 def script_for(shell: str, parser: Parser) -> str:
-    """Return the script of a shell for the commands of a parser."""
+    """Return the completion script of a shell for the commands of a parser."""
     return "\n".join(SHELLS[shell](_described(parser))) + "\n"
 
 
 def _described(parser: Parser) -> list[Command]:
-    """Read the parser: what is known about each place of each command."""
+    """Return the commands of a parser with their options and values."""
     summaries = {
         choice.dest: str(choice.help)
         for action in parser._actions
@@ -270,7 +270,7 @@ def _zsh_action(slot: Slot) -> str:
 
 def _fish(commands: list[Command]) -> Iterator[str]:
     yield "# Completion of qcompile for fish: put this file into ~/.config/fish/completions."
-    # fish's own __fish_seen_subcommand_from also takes a folder called "train" for the command
+    # fish's __fish_seen_subcommand_from would take a folder called "train" for the command
     yield """\
 function __qcompile_runs
     set -l words (commandline -opc)
@@ -314,7 +314,7 @@ def _fish_action(slot: Slot) -> str:
 
 
 def _quoted(text: str, *, fish: bool = False) -> str:
-    """Put text into single quotes, as the shell wants them."""
+    """Return text in single quotes, escaped for the shell."""
     if fish:
         escaped = text.replace("\\", "\\\\").replace("'", "\\'")
         return f"'{escaped}'"

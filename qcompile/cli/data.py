@@ -8,27 +8,32 @@ from typing import Any
 from qcompile.cli.describe import describe_data, describe_loss, describe_moments, source_name
 from qcompile.cli.options import add_data_options, add_loss_options, grouped
 from qcompile.cli.output import show
-from qcompile.cli.parsing import add_command
+from qcompile.cli.parsing import UsageError, add_command
 from qcompile.data import named_sets, svmlight
 from qcompile.data.options import DataOptions, load_data
 from qcompile.data.split import split
-from qcompile.errors import InputError
 from qcompile.files import atomic
 from qcompile.files.loss import save_loss
 from qcompile.objective.fit import LossOptions, fit_loss_with
 from qcompile.pipeline import load_moments_of
+from qcompile.report import plot
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 
-__all__ = ["add_data_command", "add_loss_command"]
+__all__ = ["add_commands"]
 
 
-def add_data_command(commands: Any) -> None:
-    """Add `data`."""
+def add_commands(commands: Any) -> None:
+    """Add `data` and `loss`."""
+    _add_data_command(commands)
+    _add_loss_command(commands)
+
+
+def _add_data_command(commands: Any) -> None:
     command = add_command(
         commands,
         "data",
-        summary="look at a data set, or write one as svmlight text",
+        summary="show a data set, or write it as svmlight text",
         example="""
             qcompile data synthetic:features=4 --noise 0.1 --split 0.7 0.3 -o data.svm -o new.svm
             qcompile data breast-cancer -o data.svm
@@ -41,14 +46,17 @@ def add_data_command(commands: Any) -> None:
         "-o", "--output", action="append", default=[], metavar="FILE", help="write svmlight text"
     )
     command.add_argument(
-        "--split", nargs="+", type=float, metavar="SHARE", help="deal rows out, one -o a share"
+        "--split",
+        nargs="+",
+        type=float,
+        metavar="SHARE",
+        help="split the rows at random into these shares, one -o each",
     )
     add_data_options(command)
     command.set_defaults(run=_run_data)
 
 
-def add_loss_command(commands: Any) -> None:
-    """Add `loss`."""
+def _add_loss_command(commands: Any) -> None:
     command = add_command(
         commands,
         "loss",
@@ -60,7 +68,7 @@ def add_loss_command(commands: Any) -> None:
     )
     command.add_argument("data", metavar="DATA")
     command.add_argument("-o", "--output", metavar="FILE", help="write the loss as JSON")
-    command.add_argument("--plot", metavar="FILE", help="draw it against 0-1 loss (.png .svg .pdf)")
+    command.add_argument("--plot", metavar="FILE", help="plot it against 0-1 loss (.png .svg .pdf)")
     add_data_options(command)
     add_loss_options(command)
     command.set_defaults(run=_run_loss)
@@ -71,10 +79,14 @@ def _run_data(options: argparse.Namespace) -> None:
         _list_named_sets(options)
         return
     if options.data is None:
-        raise InputError("no DATA; expected a file, - or a named set (qcompile data --list)")
+        raise UsageError(
+            "DATA is missing; expected a file, - or a named set (qcompile data --list)"
+        )
     shares = options.split or [1.0]
     if options.output and len(options.output) != len(shares):
-        raise InputError(f"{len(shares)} parts but {len(options.output)} files; give one -o a part")
+        raise UsageError(
+            f"{len(shares)} parts but {len(options.output)} files; give one -o for each part"
+        )
     atomic.check_outputs(options.output, inputs=(options.data,))
     with bar("reading"):
         data = load_data(options.data, grouped(DataOptions, options))
@@ -86,7 +98,7 @@ def _run_data(options: argparse.Namespace) -> None:
 
 
 def _list_named_sets(options: argparse.Namespace) -> None:
-    """Name the sets: in JSON as values, since their names are no keys."""
+    """List the named sets; in JSON the names are values, as they are not valid keys."""
     about = {name: _first_line(make) for name, make in named_sets.NAMES.items()}
     if options.json:
         show({"sets": [{"name": name, "about": text} for name, text in about.items()]}, options)
@@ -95,8 +107,6 @@ def _list_named_sets(options: argparse.Namespace) -> None:
 
 
 def _run_loss(options: argparse.Namespace) -> None:
-    from qcompile.report import plot
-
     atomic.check_outputs(filter(None, (options.output, options.plot)), inputs=(options.data,))
     if options.plot:
         plot.check_ending(options.plot)

@@ -1,4 +1,4 @@
-"""Summaries of stages: the rows that commands print."""
+"""Summaries of stages, which commands print."""
 
 from __future__ import annotations
 

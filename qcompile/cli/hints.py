@@ -1,4 +1,4 @@
-"""After an error about a file: which command makes such a file, or which one takes it."""
+"""Hints after an error about a file: which command makes it, or which one takes it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from qcompile.files.guarded import kind_of
 __all__ = ["next_command"]
 
 
-# What the options are for that name files: the kinds of file that serve.
+# The kinds of file that each option for a file accepts.
 _EXPECTED = {
     "data": ("data",),
+    "test": ("data",),
     "validation": ("data",),
     "qubo": ("qubo",),
     "pubo": ("pubo",),
@@ -26,10 +27,9 @@ _EXPECTED = {
     "embedding": ("embedding",),
     "reuse": ("embedding",),
 }
-# Positional or not, these are written rather than read by some commands.
+# Some commands write these files.
 _WRITTEN = {"submit": ("samples",), "resume": ("samples",)}
 _MADE_BY = {
-    "data": "qcompile data --list",
     "qubo": "qcompile compile DATA --emit qubo={}",
     "pubo": "qcompile compile DATA --emit pubo={}",
     "samples": "qcompile solve QUBO -o {}",
@@ -68,7 +68,7 @@ _NAMES = {
 _TYPES = {"BinaryQuadraticModel": "qubo", "SampleSet": "samples"} | {
     f"qcompile.{kind}": kind for kind in ("moments", "loss", "pubo", "qubo", "model", "embedding")
 }
-# Forms of a QUBO that no command reads, and those that all do.
+# Endings of a QUBO that no command reads, and those that all read.
 _ONLY_WRITTEN, _READ = (".bqm", ".lp", ".qubo", ".coo"), (".json", ".npz")
 _SPINS = re.compile(rb'"(?:variable_type|vartype)"\s*:\s*"SPIN"')
 _TARGET = re.compile(rb'"info"\s*:\s*\{\s*"machine"')
@@ -76,14 +76,16 @@ _SVMLIGHT = re.compile(rb"[-+0-9.eE]+([ \t]+[0-9]+:[-+0-9.eE]+)+[ \t]*(#.*)?")
 
 
 def next_command(error: QcompileError, options: argparse.Namespace, command: str) -> str:
-    """Return what to add to an error's line, or nothing where it is not about a file of ours."""
+    """Return the hint to append to an error, or nothing if it is not about a known file."""
     if command == "report" and str(error).startswith("job "):
-        return f"; there is no such file or folder either; make one: {_make('qubo', 'qubo.json')}"
+        return f"; no such file or folder either; make one: {_make('qubo', 'qubo.json')}"
     for name, expected in _EXPECTED.items():
         path = getattr(options, name, None)
         if not isinstance(path, str) or name in _WRITTEN.get(command, ()):
             continue
         if path not in ("", "-") and str(error).startswith(path):
+            if expected == ("data",) and str(error).startswith(f"{path}: no such file"):
+                return "; about named sets: qcompile data --list"
             advice = _advice(path, expected)
             if advice:
                 return advice
@@ -91,8 +93,8 @@ def next_command(error: QcompileError, options: argparse.Namespace, command: str
 
 
 def _advice(path: str, expected: tuple[str, ...]) -> str:
-    if not os.path.exists(path):  # noqa: PTH110  # unlike Path it takes names of any length
-        # errors about data say already where named sets are listed
+    if not os.path.exists(path):  # noqa: PTH110  # unlike Path, it accepts names of any length
+        # it may be a pattern of data files
         return "" if expected == ("data",) else f"; make one: {_make(expected[0], path)}"
     found = _kind(path)
     if found is None or found in expected:
@@ -101,21 +103,21 @@ def _advice(path: str, expected: tuple[str, ...]) -> str:
 
 
 def _make(kind: str, path: str) -> str:
-    """Return the command that makes such a file, under that name if it may have it."""
+    """Return the command that makes a file of this kind, with this name if its ending is valid."""
     if kind in ("qubo", "pubo") and not path.endswith(_READ):
         path = f"{kind}.json"
     return _MADE_BY[kind].format(shlex.quote(path))
 
 
 def _take(kind: str, path: str, expected: tuple[str, ...]) -> str:
-    """Return the command that takes such a file, preferably on the way to what was expected."""
+    """Return the command that takes a file, if possible one that makes what was expected."""
     if kind == "pubo" and expected == ("qubo",):
-        kind = "ising"  # both become a QUBO by the same command
+        kind = "ising"  # the same command makes a QUBO of both
     return _TAKEN_BY[kind].format(shlex.quote(path))
 
 
 def _kind(path: str) -> str | None:
-    """Tell what a file holds, if that is easy."""
+    """Return what a file holds, if that can be read off its beginning."""
     try:
         found = _TYPES.get(kind_of(path))
     except QcompileError:
@@ -126,7 +128,7 @@ def _kind(path: str) -> str | None:
         return "written"
     try:
         with Path(path).open("rb") as stream:
-            text = stream.read(1 << 20)  # labels of variables may come first
+            text = stream.read(1 << 20)  # the labels of the variables may come first
     except OSError:
         return None
     if found == "qubo" and _SPINS.search(text):

@@ -7,17 +7,18 @@ from typing import Any
 
 from qcompile.cli.options import add_machine_options, chain_strength, machine_of
 from qcompile.cli.output import FORMATS, show, show_rows
-from qcompile.cli.parsing import NOT_PROVED, add_command
+from qcompile.cli.parsing import NOT_PROVED, UsageError, add_command
+from qcompile.cli.wording import in_options
 from qcompile.embedding.capacity import largest_bits
 from qcompile.embedding.chain_strength import StrengthTrial, sweep
-from qcompile.embedding.embed import embed
+from qcompile.embedding.embed import EMBED_METHODS, PREFERENCES, embed
 from qcompile.embedding.preflight import most_bits, preflight
 from qcompile.embedding.quality import quality
-from qcompile.errors import InputError
 from qcompile.files import atomic, embedding
 from qcompile.files.interchange import load_problem
 from qcompile.files.machines import catalogue, load_machine
 from qcompile.reduction.quadratize import quadratize
+from qcompile.report import plot
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 from qcompile.stages.machine import Machine
@@ -26,12 +27,8 @@ from qcompile.stages.qubo import Qubo
 __all__ = ["add_commands"]
 
 
-_METHODS = ("auto", "biclique", "clique", "minorminer")
-_PREFERENCES = ("qubits", "chain")
-
-
 def add_commands(commands: Any) -> None:
-    """Declare `machines` and `embed`."""
+    """Add `machines` and `embed`."""
     _add_machines_command(commands)
     _add_embed_command(commands)
 
@@ -40,14 +37,16 @@ def _add_machines_command(commands: Any) -> None:
     command = add_command(
         commands,
         "machines",
-        summary="list the annealers that are known, or show one",
+        summary="list the known annealers, or show one",
         example="""
             qcompile machines advantage
             qcompile machines --format markdown
         """,
         takes_data=False,
     )
-    command.add_argument("machine", metavar="NAME", nargs="?", help="a name or a TOML file")
+    command.add_argument(
+        "machine", metavar="NAME", nargs="?", help="name of a machine, or a TOML file"
+    )
     command.add_argument(
         "--format", choices=FORMATS, default="text", help="text, markdown, csv or json"
     )
@@ -58,7 +57,7 @@ def _run_machines(options: argparse.Namespace) -> None:
     if options.machine is not None:
         with bar("make graphs"), passing("make graphs"):
             row = _describe(load_machine(options.machine))
-        if options.format == "text" and not options.json:  # not every machine has each range
+        if options.format == "text" and not options.json:  # some machines lack some ranges
             row = {name: value for name, value in row.items() if value is not None}
         show_rows([row], options)
         return
@@ -97,7 +96,7 @@ def _add_embed_command(commands: Any) -> None:
     command = add_command(
         commands,
         "embed",
-        summary="put a QUBO on the qubits of a machine",
+        summary="embed a QUBO on the qubits of a machine",
         example="""
             qcompile embed qubo.json --machine advantage -o embedding.json
             qcompile embed qubo.json --machine pegasus4 --chain-strength sweep --reads 20
@@ -106,57 +105,68 @@ def _add_embed_command(commands: Any) -> None:
         takes_data=False,
     )
     command.add_argument(
-        "qubo", metavar="QUBO", help="a qubo file, or any pubo file, which is quadratized first"
+        "qubo", metavar="QUBO", help="a qubo file, or a pubo file, which is quadratized first"
     )
     command.add_argument("-o", "--output", metavar="FILE", help="write the embedding as JSON")
     command.add_argument(
         "--target", metavar="FILE", help="write the problem on the qubits (dimod .json or .bqm)"
     )
-    command.add_argument("--plot", metavar="FILE", help="draw the chains (.png .svg .pdf)")
+    command.add_argument("--plot", metavar="FILE", help="plot the chains (.png .svg .pdf)")
     command.add_argument(
         "--reuse", metavar="FILE", help="check and use this embedding instead of searching"
     )
     command.add_argument(
         "--preflight",
         action="store_true",
-        help="only say whether it can fit, and what would; exit 1 if it cannot",
+        help="only check whether it can fit and what would; exit 1 if it cannot",
     )
     search = command.add_argument_group("search")
-    search.add_argument("--method", choices=_METHODS, default="auto", help="how to search (auto)")
     search.add_argument(
-        "--prefer", choices=_PREFERENCES, default="qubits", help="few qubits or short chains"
-    )
-    search.add_argument("--tries", type=int, default=4, metavar="N", help="searches (4)")
-    search.add_argument(
-        "--time-limit", type=float, default=60.0, metavar="S", help="seconds to search (60)"
+        "--method", choices=EMBED_METHODS, default="auto", help="search method (auto)"
     )
     search.add_argument(
-        "--effort", type=float, default=1.0, metavar="X", help="how long to improve (1)"
+        "--prefer",
+        choices=PREFERENCES,
+        default="qubits",
+        help="few qubits or short chains (qubits)",
     )
-    search.add_argument("--seed", type=int, default=0, help="for whatever is random (0)")
+    search.add_argument("--tries", type=int, default=4, metavar="N", help="number of searches (4)")
+    search.add_argument(
+        "--time-limit", type=float, default=60.0, metavar="S", help="time limit in seconds (60)"
+    )
+    search.add_argument(
+        "--effort",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="factor for the work of improving chains (1)",
+    )
+    search.add_argument("--seed", type=int, default=0, help="random seed (0)")
     chains = command.add_argument_group("chains")
     chains.add_argument(
         "--chain-strength",
         default="torque",
         metavar="S",
-        help="torque (uniform torque compensation), scaled, a number, or sweep: try several on a "
-        "simulated annealer",
+        help="torque (uniform torque compensation), scaled, a number, or sweep to try several on a "
+        "simulated annealer (torque)",
     )
     chains.add_argument(
-        "--reads", type=int, default=50, metavar="N", help="samples a strength for sweep (50)"
+        "--reads",
+        type=int,
+        default=50,
+        metavar="N",
+        help="reads per chain strength of a sweep (50)",
     )
     add_machine_options(command, default=None)
     command.set_defaults(run=_run_embed)
 
 
 def _run_embed(options: argparse.Namespace) -> int:
-    from qcompile.report import plot
-
     written = [path for path in (options.output, options.target, options.plot) if path]
     atomic.check_outputs(written, inputs=(options.qubo, options.reuse, options.machine))
     if options.preflight and written:
-        raise InputError(
-            "--preflight only counts: there is nothing to write, leave out -o and such"
+        raise UsageError(
+            "--preflight: there is nothing to write; leave out -o, --target and --plot"
         )
     if options.plot:
         plot.check_ending(options.plot)
@@ -172,7 +182,8 @@ def _run_embed(options: argparse.Namespace) -> int:
     with bar("preflight"), passing("preflight"):
         report = preflight(qubo, machine, clique=options.preflight)
     if options.preflight:
-        show({"machine": machine.name, **report.to_dict()}, options)
+        figures = report.to_dict() | {"advice": in_options(report.message, options)}
+        show({"machine": machine.name, **figures}, options)
         return NOT_PROVED if report.impossible else 0
     with bar("embed"), passing("embed"):
         embedded = embed(

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the functions that read them."""
+"""Options that several commands share, and functions that evaluate them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
 
-from qcompile.cli.report import check_report_ending
-from qcompile.errors import InputError
+from qcompile.cli.parsing import UsageError
 from qcompile.files.machines import load_machine
 from qcompile.reduction.cover import METHODS
+from qcompile.report.page import check_ending
 from qcompile.runtime import cluster
+from qcompile.solvers.solve import SOLVERS
 from qcompile.stages.machine import Machine
 from qcompile.stages.preparation import SCALINGS
 
 __all__ = [
-    "REPAIRS",
     "add_dask_option",
     "add_data_options",
     "add_loss_options",
@@ -39,38 +39,71 @@ def add_data_options(command: argparse.ArgumentParser) -> None:
     """Add the options for reading and preparing data."""
     group = command.add_argument_group("data")
     group.add_argument(
-        "--positive", type=float, metavar="LABEL", help="this class against the rest"
+        "--positive",
+        type=float,
+        metavar="LABEL",
+        help="label of the positive class; all others are negative",
     )
     group.add_argument("--rows", type=int, metavar="M", help="use at most M rows")
-    group.add_argument("--index-base", type=int, choices=(0, 1), help="first index of the file")
     group.add_argument(
-        "--num-features", type=int, metavar="N", help="columns of the file (else its largest index)"
+        "--index-base",
+        type=int,
+        choices=(0, 1),
+        help="lowest feature index of the file (0 if it is used, else 1)",
     )
-    group.add_argument("--shuffle", action="store_true", help="mix the rows, before --rows")
     group.add_argument(
-        "--noise", type=float, default=0.0, metavar="P", help="flip this share of the labels"
+        "--num-features",
+        type=int,
+        metavar="N",
+        help="number of features of the file (its largest index)",
     )
-    group.add_argument("--features", type=int, metavar="K", help="keep the K most useful features")
-    group.add_argument("--scale", choices=SCALINGS, default="none", help="scaling of the features")
-    group.add_argument("--bias", action="store_true", help="append a constant feature")
-    group.add_argument("--seed", type=int, default=0, help="for whatever is random (0)")
+    group.add_argument("--shuffle", action="store_true", help="shuffle the rows, before --rows")
+    group.add_argument(
+        "--noise", type=float, default=0.0, metavar="P", help="flip this share of the labels (0)"
+    )
+    group.add_argument(
+        "--features", type=int, metavar="K", help="keep the K features most useful for the labels"
+    )
+    group.add_argument(
+        "--scale", choices=SCALINGS, default="none", help="how to scale the features (none)"
+    )
+    group.add_argument("--bias", action="store_true", help="append a feature that is always 1")
+    group.add_argument("--seed", type=int, default=0, help="random seed (0)")
 
 
 def add_loss_options(command: argparse.ArgumentParser) -> None:
-    """Add the options of the loss."""
+    """Add the options for the loss."""
     group = command.add_argument_group("loss")
-    group.add_argument("--order", type=int, metavar="K", help="1, 3, 4, 5, 6, 7 or 8 (3)")
     group.add_argument(
-        "--fit", choices=("risk", "loss"), default="risk", help="what odd orders are fitted to"
+        "--order", type=int, metavar="K", help="degree of the loss: 1, 3, 4, 5, 6, 7 or 8 (3)"
+    )
+    group.add_argument(
+        "--fit",
+        choices=("risk", "loss"),
+        default="risk",
+        help="what a loss of odd order is fitted to (risk)",
     )
     group.add_argument("--omega", type=float, help="leading coefficient of even orders (1)")
     group.add_argument(
-        "--coefficients", type=_numbers, metavar="A0,A1,...", help="a loss of your own"
+        "--coefficients",
+        type=_numbers,
+        metavar="A0,A1,...",
+        help="use these coefficients instead of a fit",
     )
-    group.add_argument("--prior-std", type=float, metavar="S", help="spread of the weights (1)")
-    group.add_argument("--l2", type=float, help="regulariser (1 / (S² rows) for odd orders, or 0)")
     group.add_argument(
-        "--range", dest="range_", default="auto", metavar="R", help="weights up to R·S (auto)"
+        "--prior-std", type=float, metavar="S", help="standard deviation of the weights (1)"
+    )
+    group.add_argument(
+        "--l2",
+        type=float,
+        help="weight of the regulariser (odd orders: 1 / (S² rows), even orders: 0)",
+    )
+    group.add_argument(
+        "--range",
+        dest="range_",
+        default="auto",
+        metavar="R",
+        help="largest weight in units of --prior-std (auto)",
     )
 
 
@@ -82,14 +115,14 @@ def _numbers(text: str) -> tuple[float, ...]:
 
 
 def add_dask_option(command: argparse.ArgumentParser, work: str) -> None:
-    """Declare --dask: which work goes to a cluster."""
+    """Add --dask; `work` says what is done on the cluster."""
     command.add_argument(
         "--dask",
         nargs="?",
         const="local",
         type=_dask_address,
         metavar="ADDRESS",
-        help=f"{work} on the workers of this Dask scheduler (one made here if none is named)",
+        help=f"{work} on the workers of this Dask scheduler (without ADDRESS: of a local cluster)",
     )
 
 
@@ -98,15 +131,15 @@ def _dask_address(text: str) -> str:
     found = re.fullmatch(r"((tcp|tls|ws|wss|ucx)://)?[^\s/*]+:([0-9]{1,5})", address)
     if address != "local" and not (found and int(found[3]) < 65536):
         raise argparse.ArgumentTypeError(
-            f"found {text!r}; expected an address such as tcp://host:8786, or nothing: then write "
-            "--dask last, or --dask=local"
+            f"found {text!r}; expected an address such as tcp://host:8786; for a local cluster "
+            "write --dask last, or --dask=local"
         )
     return address
 
 
 @contextmanager
 def dask_cluster(options: argparse.Namespace) -> Iterator[None]:
-    """Let the work inside use the cluster that --dask asks for, if it does."""
+    """Run the work inside on the cluster that --dask asks for, if it does."""
     if options.dask is None:
         yield
         return
@@ -115,12 +148,12 @@ def dask_cluster(options: argparse.Namespace) -> Iterator[None]:
 
 
 def grouped(kind: type, options: argparse.Namespace) -> Any:
-    """Return the options that a dataclass names as one object of it."""
+    """Return a dataclass filled with the options of the same names."""
     return kind(**{f.name: getattr(options, f.name) for f in fields(kind)})
 
 
 def add_machine_options(command: argparse.ArgumentParser, *, default: str | None) -> None:
-    """Declare the options that say which machine is meant and what of it is dead."""
+    """Add the options for a machine and its dead qubits and couplers."""
     group = command.add_argument_group("machine")
     group.add_argument(
         "--machine",
@@ -133,27 +166,31 @@ def add_machine_options(command: argparse.ArgumentParser, *, default: str | None
         "--yield",
         dest="yield_",
         metavar="SHARE",
-        help="let only this share of the qubits work, drawn at random, or published: as many "
-        "qubits and couplers as the machine is said to have",
+        help="share of the qubits that work, drawn at random; or 'published': as many qubits and "
+        "couplers as the manufacturer states",
     )
     group.add_argument(
-        "--yield-seed", type=int, default=0, metavar="S", help="for --yield, what is dead (0)"
+        "--yield-seed", type=int, default=0, metavar="S", help="random seed for --yield (0)"
     )
     group.add_argument(
         "--dead-qubits", type=_qubits, default=[], metavar="Q,...", help="qubits that do not work"
     )
     group.add_argument(
-        "--dead-couplers", type=_couplers, default=[], metavar="Q-Q,...", help="couplers likewise"
+        "--dead-couplers",
+        type=_couplers,
+        default=[],
+        metavar="Q-Q,...",
+        help="couplers that do not work",
     )
 
 
 def names_machine(options: argparse.Namespace) -> bool:
-    """Whether the options name a machine or damage one."""
+    """Whether the options name a machine or mark parts of one as dead."""
     return any((options.machine, options.yield_, options.dead_qubits, options.dead_couplers))
 
 
 def machine_of(options: argparse.Namespace, known: Machine | None = None) -> Machine:
-    """Return the machine that the options name; if they name none, `known` or the default."""
+    """Return the machine that the options name, otherwise `known` or the default."""
     machine = known if known is not None and options.machine is None else None
     machine = machine or load_machine(options.machine)
     if options.dead_qubits or options.dead_couplers:
@@ -186,68 +223,87 @@ def _share(text: str) -> float | str:
 
 
 def chain_strength(text: str) -> float | str:
-    """Read a chain strength: a word or a number."""
+    """Return a chain strength: a method or a number."""
     if text in ("torque", "scaled", "sweep"):
         return text
     try:
         return float(text)
     except ValueError:
-        raise InputError(
+        raise UsageError(
             f"--chain-strength {text!r}; expected torque, scaled, sweep or a number above 0"
         ) from None
 
 
 def add_qubo_options(command: argparse.ArgumentParser) -> None:
-    """Declare how products are replaced, and how the QUBO is written."""
+    """Add the options for quadratization and for writing the QUBO."""
     qubo = command.add_argument_group("qubo")
-    qubo.add_argument("--cover", choices=METHODS, default="auto", help="which products to replace")
     qubo.add_argument(
-        "--strength", type=float, default=1.0, metavar="F", help="scale the gates (experiments)"
+        "--cover",
+        choices=METHODS,
+        default="auto",
+        help="how to choose the products to replace (auto)",
     )
     qubo.add_argument(
-        "--max-ancillas", type=int, metavar="K", help="leave out terms until K ancillas are enough"
+        "--strength",
+        type=float,
+        default=1.0,
+        metavar="F",
+        help="factor for the gate strengths, for experiments (1)",
     )
     qubo.add_argument(
-        "--time-limit", type=float, default=60.0, metavar="S", help="seconds for --cover exact (60)"
+        "--max-ancillas",
+        type=int,
+        metavar="K",
+        help="leave out small terms until K ancillas are enough",
     )
     qubo.add_argument(
-        "--compare-dimod", action="store_true", help="count the ancillas that dimod would use"
+        "--time-limit",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="time limit in seconds for --cover exact (60)",
     )
     qubo.add_argument(
-        "--drop-offset", action="store_true", help="let .coo and .qubo leave the offset out"
+        "--compare-dimod", action="store_true", help="also count the ancillas that dimod would use"
+    )
+    qubo.add_argument(
+        "--drop-offset", action="store_true", help="omit the offset in .coo and .qubo files"
     )
 
 
 def add_report_option(group: Any) -> None:
-    """Declare --report."""
-    group.add_argument("--report", metavar="FILE", help="write one HTML page about the run there")
+    """Add --report."""
+    group.add_argument("--report", metavar="FILE", help="write an HTML report about the run")
 
 
 def page_of(options: argparse.Namespace) -> list[str]:
-    """Return the page that --report asks for, as a list of at most one."""
+    """Return the page that --report asks for, as a list of at most one path."""
     if options.report is None:
         return []
-    check_report_ending(options.report)
+    check_ending(options.report)
     return [options.report]
 
 
-_SOLVERS = ("exact", "anneal", "neal", "tabu", "steepest", "mock")
-REPAIRS = ("majority", "energy", "discard")
-
-
 def add_solver_options(command: argparse.ArgumentParser, *, seed: bool) -> None:
-    """Add the options of the search."""
+    """Add the options for the solver."""
     group = command.add_argument_group("solver")
-    group.add_argument("--solver", choices=_SOLVERS, default="anneal", help="who searches (anneal)")
+    group.add_argument("--solver", choices=SOLVERS, default="anneal", help="solver to use (anneal)")
     group.add_argument(
-        "-n", "--num-reads", type=int, default=100, metavar="N", help="reads or restarts (100)"
+        "-n",
+        "--num-reads",
+        type=int,
+        default=100,
+        metavar="N",
+        help="number of reads, or of restarts (100)",
     )
     group.add_argument(
-        "--keep", type=int, default=50, metavar="K", help="lowest distinct states to keep (50)"
+        "--keep",
+        type=int,
+        default=50,
+        metavar="K",
+        help="keep at most the K lowest distinct states (50)",
     )
-    group.add_argument("--sweeps", type=int, metavar="N", help="sweeps of a read (auto)")
-    add_dask_option(
-        command, "make restarts, and try settings of --cv," if not seed else "make restarts"
-    )
+    group.add_argument("--sweeps", type=int, metavar="N", help="sweeps per read (auto)")
+    add_dask_option(command, "run restarts and settings of --cv" if not seed else "run restarts")
     if seed:
-        group.add_argument("--seed", type=int, default=0, help="for whatever is random (0)")
+        group.add_argument("--seed", type=int, default=0, help="random seed (0)")

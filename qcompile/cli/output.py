@@ -21,7 +21,7 @@ FORMATS = ("text", "markdown", "csv", "json")
 
 @dataclass(frozen=True)
 class Worded:
-    """A value that people read in other words; programs get it plain, its unit in the key."""
+    """A value with a text for people; JSON gets the plain value, and the unit in the key."""
 
     value: Any
     text: str
@@ -29,7 +29,7 @@ class Worded:
 
 
 def show_rows(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
-    """Print a table in the format asked for; a single row as a list of names and values."""
+    """Print a table in the format asked for; in text, a single row as names and values."""
     kind = "json" if options.json else options.format
     if kind == "json":
         _say(_json([_plain(row) for row in rows]))
@@ -37,7 +37,7 @@ def show_rows(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
     if kind == "text" and len(rows) == 1:
         show(rows[0], options)
         return
-    if kind == "csv":  # for programs: the keys and the numbers of JSON
+    if kind == "csv":  # for programs: keys and numbers as in JSON
         cells = [{key: _csv_cell(value) for key, value in _plain(row).items()} for row in rows]
     else:
         cells = [{_words(name): _text(value) for name, value in row.items()} for row in rows]
@@ -61,7 +61,7 @@ def show_rows(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
 def show(
     summary: dict[str, Any], options: argparse.Namespace, *, written: Sequence[str] = ()
 ) -> None:
-    """Print names and values, and which files were written; to stderr if one went to stdout."""
+    """Print names, values and the files written; on stderr if a file went to stdout."""
     if options.quiet:
         return
     stream = sys.stderr if "-" in written else sys.stdout
@@ -71,12 +71,12 @@ def show(
     shown = [(_words(name), _text(value)) for name, value in summary.items()]
     shown += [("written", path) for path in written if path != "-"]
     width = max((len(name) for name, _ in shown), default=0)
-    # no advice is no line
+    # an empty text gets no line
     _say("\n".join(f"{name:<{width}}  {text}" for name, text in shown if text), stream)
 
 
 def _say(text: str, stream: Any = None) -> None:
-    """Print; a reader that has gone changes neither what was found nor the exit code."""
+    """Print; a closed pipe does not change the exit code."""
     with suppress(BrokenPipeError):
         print(text, file=stream)
 
@@ -91,17 +91,17 @@ def key_of(name: str) -> str:
 
 
 def _words(name: str) -> str:
-    """Return a name as people see it; a_0 stays the coefficient that it is."""
+    """Return a name for people: words instead of underscores, except in a_0, a_1, ..."""
     return name if re.fullmatch(r"[a-z]_\d+", name) else name.replace("_", " ")
 
 
 def _json(value: object) -> str:
-    """Write JSON of numbers of any size, in ASCII: any terminal takes it."""
+    """Return JSON in ASCII, which every terminal shows, with integers of any size."""
     return json.dumps(value, indent=2, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
-    """Return values for programs: keys of one kind, numbers in full, nothing that JSON lacks."""
+    """Return a value for JSON: uniform keys, full precision, None for NaN and infinity."""
     if isinstance(value, Mapping):
         plain = {}
         for name, item in value.items():
@@ -124,7 +124,7 @@ def _csv_cell(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a value for people: six digits are enough for them."""
+    """Return a value as text for people, with six digits."""
     match value:
         case Worded():
             return value.text

@@ -9,8 +9,7 @@ from typing import Any
 from qcompile.cli.describe import describe_qubo
 from qcompile.cli.options import add_qubo_options
 from qcompile.cli.output import show
-from qcompile.cli.parsing import add_command
-from qcompile.errors import InputError
+from qcompile.cli.parsing import UsageError, add_command
 from qcompile.files import atomic
 from qcompile.files.interchange import check_problem_ending, read_pubo
 from qcompile.files.qubo import ENDINGS, save_qubo
@@ -21,18 +20,18 @@ __all__ = ["add_commands"]
 
 
 _FILE_HELP = """\
-FILE is a polynomial as .json or .npz: of qcompile, OpenJij's cimod (BinaryPolynomialModel), a
+FILE is a polynomial as .json or .npz: a pubo file, a BinaryPolynomialModel of OpenJij's cimod, a
 BinaryQuadraticModel of dimod or cimod, or plain terms such as [[[0,1,2],-1.5],[[1],2.0]] or
 {"0,1,2":-1.5,"1":2.0}. Variables may have any labels.
 """
 
 
 def add_commands(commands: Any) -> None:
-    """Declare `quadratize`."""
+    """Add `quadratize`."""
     command = add_command(
         commands,
         "quadratize",
-        summary="turn a polynomial of any degree into a QUBO",
+        summary="reduce a polynomial of any degree to a QUBO",
         example="""
             qcompile quadratize pubo.json -o qubo.json
             qcompile quadratize pubo.json --cover greedy --max-ancillas 3 -o small-qubo.json
@@ -48,10 +47,10 @@ def add_commands(commands: Any) -> None:
         help=f"write the QUBO; ends in {', '.join(ENDINGS)}",
     )
     command.add_argument(
-        "--spins", action="store_true", help="variables are -1/+1 (where the file does not say)"
+        "--spins", action="store_true", help="variables are -1 and +1, if the file does not say"
     )
     add_qubo_options(command)
-    command.add_argument("--seed", type=int, default=0, help="for whatever is random (0)")
+    command.add_argument("--seed", type=int, default=0, help="random seed (0)")
     command.set_defaults(run=_run_quadratize)
 
 
@@ -61,7 +60,7 @@ def _run_quadratize(options: argparse.Namespace) -> None:
     check_problem_ending(options.pubo)
     for path in written:
         if path != "-" and Path(path).suffix.lower() not in ENDINGS:
-            raise InputError(f"{path}: expected a QUBO file ending in {', '.join(ENDINGS)}")
+            raise UsageError(f"{path}: expected a QUBO file ending in {', '.join(ENDINGS)}")
     pubo = read_pubo(options.pubo, vartype="SPIN" if options.spins else None)
     qubo = quadratize(
         pubo,

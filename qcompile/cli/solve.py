@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from qcompile.cli.options import (
-    REPAIRS,
     add_machine_options,
     add_solver_options,
     chain_strength,
@@ -17,12 +16,11 @@ from qcompile.cli.options import (
     names_machine,
 )
 from qcompile.cli.output import Worded, show
-from qcompile.cli.parsing import add_command
-from qcompile.cli.train import add_train_command
+from qcompile.cli.parsing import UsageError, add_command
 from qcompile.data.replay import prepared, raw_rows
 from qcompile.data.svmlight import shortest
 from qcompile.embedding.chain_strength import strength_of
-from qcompile.errors import InputError
+from qcompile.embedding.unembed import REPAIRS
 from qcompile.files import atomic, embedding
 from qcompile.files.classifier import load_classifier, save_classifier
 from qcompile.files.interchange import load_problem
@@ -38,19 +36,18 @@ from qcompile.stages.qubo import Qubo
 __all__ = ["add_commands"]
 
 
-def add_commands(commands: Any, add_data_options: Any, add_loss_options: Any) -> None:
-    """Declare `solve`, `decode`, `predict` and `train`."""
+def add_commands(commands: Any) -> None:
+    """Add `solve`, `decode` and `predict`."""
     _add_solve_command(commands)
     _add_decode_command(commands)
     _add_predict_command(commands)
-    add_train_command(commands, add_data_options, add_loss_options)
 
 
 def _add_solve_command(commands: Any) -> None:
     command = add_command(
         commands,
         "solve",
-        summary="look for the lowest states of a QUBO, a PUBO or an embedded problem",
+        summary="search for the lowest states of a QUBO, a PUBO or an embedded problem",
         example="""
             qcompile solve qubo.json --solver anneal -n 100 -o samples.json
             qcompile solve pubo.json --solver exact --keep 10
@@ -58,9 +55,13 @@ def _add_solve_command(commands: Any) -> None:
         """,
         takes_data=False,
     )
-    command.add_argument("problem", metavar="FILE", help="a qubo or any pubo file (.json, .npz)")
-    command.add_argument("-o", "--output", metavar="FILE", help="write a SampleSet (dimod's JSON)")
-    command.add_argument("--embedding", metavar="FILE", help="solve on these chains (neal, mock)")
+    command.add_argument("problem", metavar="FILE", help="a qubo or pubo file (.json, .npz)")
+    command.add_argument(
+        "-o", "--output", metavar="FILE", help="write the samples as dimod's SampleSet JSON"
+    )
+    command.add_argument(
+        "--embedding", metavar="FILE", help="solve the embedded problem (not with anneal or exact)"
+    )
     command.add_argument(
         "--chain-strength",
         default="torque",
@@ -68,7 +69,10 @@ def _add_solve_command(commands: Any) -> None:
         help="for --embedding: torque, scaled or a number (torque)",
     )
     command.add_argument(
-        "--repair", choices=REPAIRS, default="majority", help="of broken chains (majority)"
+        "--repair",
+        choices=REPAIRS,
+        default="majority",
+        help="how to repair broken chains (majority)",
     )
     add_solver_options(command, seed=True)
     add_machine_options(command, default=None)
@@ -86,11 +90,17 @@ def _add_decode_command(commands: Any) -> None:
         """,
         takes_data=False,
     )
-    command.add_argument("samples", metavar="SAMPLES", help="a SampleSet in dimod's JSON")
-    command.add_argument("--problem", metavar="FILE", required=True, help="what was solved")
+    command.add_argument(
+        "samples", metavar="SAMPLES", help="a file of solve: dimod's SampleSet JSON"
+    )
+    command.add_argument(
+        "--problem", metavar="FILE", required=True, help="the problem that was solved"
+    )
     command.add_argument("-o", "--output", metavar="FILE", help="write the classifier as JSON")
     command.add_argument(
-        "--validation", metavar="DATA", help="choose the sample with the least error on these"
+        "--validation",
+        metavar="DATA",
+        help="choose the sample with the smallest error on these data",
     )
     command.set_defaults(run=_run_decode)
 
@@ -99,7 +109,7 @@ def _add_predict_command(commands: Any) -> None:
     command = add_command(
         commands,
         "predict",
-        summary="apply a classifier to data: one label a line",
+        summary="apply a classifier to data and print one label per line",
         example="""
             qcompile predict model.json new.svm
             qcompile predict model.json new.svm --decision -o decisions.txt
@@ -107,9 +117,9 @@ def _add_predict_command(commands: Any) -> None:
     )
     command.add_argument("model", metavar="MODEL", help="a file of decode or train")
     command.add_argument("data", metavar="DATA")
-    command.add_argument("-o", "--output", metavar="FILE", help="write the labels there")
+    command.add_argument("-o", "--output", metavar="FILE", help="write the labels to a file")
     command.add_argument(
-        "--decision", action="store_true", help="give w·x, not labels: above 0 is positive"
+        "--decision", action="store_true", help="print w·x instead of labels: above 0 is positive"
     )
     command.set_defaults(run=_run_predict)
 
@@ -123,13 +133,13 @@ def _run_solve(options: argparse.Namespace) -> None:
     problem: Any = loaded
     if options.embedding is not None:
         if not isinstance(problem, Qubo):
-            raise InputError(
-                "--embedding needs a QUBO, a polynomial has no chains: qcompile compile DATA "
+            raise UsageError(
+                "--embedding needs a QUBO, as a polynomial has no chains: qcompile compile DATA "
                 "--emit qubo.json"
             )
         if options.solver in ("anneal", "exact"):
-            raise InputError(
-                f"--embedding with --solver {options.solver}, which works without chains; leave "
+            raise UsageError(
+                f"--embedding with --solver {options.solver}, which does not use chains; leave "
                 "out --embedding, or add: --solver neal"
             )
         chains = embedding.load_embedding(options.embedding)
@@ -175,7 +185,7 @@ def _run_decode(options: argparse.Namespace) -> None:
     validation = None
     if options.validation is not None:
         if problem.preparation is None:
-            raise InputError("this problem does not say how its data were prepared")
+            raise UsageError("the problem has no record of how its data were prepared")
         with bar("read"), passing("read validation data"):
             validation = prepared(options.validation, problem)
     with bar("decode"), passing("decode"):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qcompile.cli.options import (
+    add_data_options,
+    add_loss_options,
     add_report_option,
     add_solver_options,
     dask_cluster,
@@ -15,37 +17,34 @@ from qcompile.cli.options import (
     page_of,
 )
 from qcompile.cli.output import show
-from qcompile.cli.parsing import add_command
+from qcompile.cli.parsing import UsageError, add_command
+from qcompile.cli.wording import with_notes_in_options
 from qcompile.data.options import DataOptions, load_data
-from qcompile.data.split import prepare_alike, set_aside
-from qcompile.errors import InputError
+from qcompile.data.prepare import PrepareOptions
+from qcompile.data.split import Parts, prepare_alike, set_aside
 from qcompile.files import atomic
 from qcompile.files.classifier import save_classifier
 from qcompile.objective.fit import LossOptions
 from qcompile.report import page
+from qcompile.report.gather import trained_run
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
 from qcompile.training.cross_validation import Trial, cross_validate
-from qcompile.training.train import train
+from qcompile.training.train import Trained, train
 
-if TYPE_CHECKING:
-    from qcompile.data.prepare import PrepareOptions
-    from qcompile.data.split import Parts
-    from qcompile.training.train import Trained
-
-__all__ = ["add_train_command"]
+__all__ = ["add_commands"]
 
 
 _log = logging.getLogger("qcompile")
 
 
-def add_train_command(commands: Any, add_data_options: Any, add_loss_options: Any) -> None:
+def add_commands(commands: Any) -> None:
     """Add `train`."""
     command = add_command(
         commands,
         "train",
-        summary="go the whole way from data to a classifier",
+        summary="train a classifier: all stages at once",
         example="""
             qcompile train data.svm --order 3 --bits 4 --solver anneal -o model.json
             qcompile train data.svm --scale standard --features 5 --validation 0.2 --test 0.2
@@ -55,16 +54,26 @@ def add_train_command(commands: Any, add_data_options: Any, add_loss_options: An
     command.add_argument("data", metavar="DATA")
     command.add_argument("-o", "--output", metavar="FILE", help="write the classifier as JSON")
     add_report_option(command)
-    command.add_argument("--bits", type=int, default=4, metavar="D", help="bits of a weight (4)")
-    command.add_argument("--l0", type=float, default=0.0, help="charge for each weight not 0")
+    command.add_argument("--bits", type=int, default=4, metavar="D", help="bits per weight (4)")
+    command.add_argument(
+        "--l0", type=float, default=0.0, help="penalty for each nonzero weight (0)"
+    )
     parts = command.add_argument_group("parts")
-    parts.add_argument("--validation", type=float, default=0.0, metavar="SHARE", help="set aside")
-    parts.add_argument("--test", type=float, default=0.0, metavar="SHARE", help="set aside")
+    parts.add_argument(
+        "--validation",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="share of rows to choose by (0)",
+    )
+    parts.add_argument(
+        "--test", type=float, default=0.0, metavar="SHARE", help="share of rows to test on (0)"
+    )
     parts.add_argument(
         "--cv",
         type=int,
         metavar="K",
-        help="choose among --grid settings by the error on K folds, then train on all rows",
+        help="choose a setting of --grid by K-fold cross-validation, then train on all rows",
     )
     parts.add_argument(
         "--grid",
@@ -80,12 +89,10 @@ def add_train_command(commands: Any, add_data_options: Any, add_loss_options: An
 
 
 def _run_train(options: argparse.Namespace) -> None:
-    from qcompile.report.gather import trained_run
-
     written = [*filter(None, [options.output]), *page_of(options)]
     atomic.check_outputs(written, inputs=(options.data,))
     if options.grid and options.cv is None:
-        raise InputError("--grid needs --cv K: settings are compared by cross-validation")
+        raise UsageError("--grid needs --cv K: settings are compared by cross-validation")
     solver = SolveOptions(
         options.solver, options.num_reads, options.keep, options.sweeps, options.seed
     )
@@ -118,7 +125,8 @@ def _run_train(options: argparse.Namespace) -> None:
         save_classifier(found.classifier, options.output)
     if options.report:
         parts = {"train": data, "validation": validation, "test": test}
-        page.write_report(trained_run(found, parts), options.report)
+        run = with_notes_in_options(trained_run(found, parts), options)
+        page.write_report(run, options.report)
     for note in found.notes:
         _log.warning("warning: %s", note)
     if options.json:
@@ -146,7 +154,7 @@ def _in_words(found: Trained, trials: list[Trial]) -> dict[str, str]:
         shown[risk.classifier] = f"objective {risk.objective:.6f}, 0-1 risk {risk.error:.4f}"
     for part, error in found.errors.items():
         shown[f"{part} error"] = f"{error:.4f}"
-    shown["baseline error"] = f"{found.baseline:.4f}, of always giving the commoner label"
+    shown["baseline error"] = f"{found.baseline:.4f}, of always predicting the more frequent label"
     return shown
 
 
@@ -162,16 +170,18 @@ def _raw_parts(options: argparse.Namespace) -> tuple[Parts, PrepareOptions]:
 
 
 def _grid(entries: list[str]) -> dict[str, list[Any]]:
-    """Read NAME=A,B,... of each --grid."""
+    """Return the values of each --grid NAME=A,B,..."""
     grid: dict[str, list[Any]] = {}
     kinds: dict[str, Any] = {"order": int, "bits": int, "omega": float, "l2": float, "range": str}
     for entry in entries:
         name, found, values = entry.partition("=")
         if not found or name not in kinds:
-            raise InputError(f"--grid {entry}: expected {', '.join(kinds)}, = and values")
+            raise UsageError(
+                f"--grid {entry}: expected NAME=A,B,... with a name of {', '.join(kinds)}"
+            )
         try:
             numbers = [kinds[name](value) for value in values.split(",")]
         except ValueError:
-            raise InputError(f"--grid {entry}: expected numbers separated by commas") from None
+            raise UsageError(f"--grid {entry}: expected numbers separated by commas") from None
         grid["range_" if name == "range" else name] = numbers
     return grid

@@ -22,15 +22,15 @@ from qcompile.stages.qubo import Qubo
 from qcompile.verification.check import Check
 from qcompile.verification.verify import verify
 
-__all__ = ["add_verify_command"]
+__all__ = ["add_commands"]
 
 
-def add_verify_command(commands: Any) -> None:
+def add_commands(commands: Any) -> None:
     """Add `verify`."""
     command = add_command(
         commands,
         "verify",
-        summary="prove that a QUBO file is the problem that it claims to be",
+        summary="prove that a QUBO file holds the problem that it claims to hold",
         example="""
             qcompile verify qubo.json --data data.svm
             qcompile verify qubo.json --pubo pubo.json
@@ -39,15 +39,17 @@ def add_verify_command(commands: Any) -> None:
         takes_data=False,
     )
     command.add_argument("qubo", metavar="QUBO", help="a .json or .npz file of qcompile")
-    command.add_argument("--data", metavar="DATA", help="the data it was compiled from")
-    command.add_argument("--pubo", metavar="FILE", help="the polynomial it was made of")
+    command.add_argument("--data", metavar="DATA", help="the data that it was compiled from")
+    command.add_argument("--pubo", metavar="FILE", help="the polynomial that it was made from")
+    command.add_argument("--embedding", metavar="FILE", help="also check this embedding of it")
     command.add_argument(
-        "--embedding", metavar="FILE", help="check that this embedding serves the problem"
+        "--assignments",
+        type=int,
+        default=200,
+        metavar="N",
+        help="random assignments to try with --data (200)",
     )
-    command.add_argument(
-        "--assignments", type=int, default=200, metavar="N", help="random ones for --data (200)"
-    )
-    command.add_argument("--seed", type=int, default=0, help="for the random assignments (0)")
+    command.add_argument("--seed", type=int, default=0, help="random seed of the assignments (0)")
     add_machine_options(command, default=None)
     command.set_defaults(run=_run_verify)
 
@@ -75,7 +77,7 @@ def _run_verify(options: argparse.Namespace) -> int:
     shown = {check.name: f"{'ok' if check.holds else 'FAILED'}: {check.detail}" for check in checks}
     algebra = any(check.name.startswith("algebra") for check in found.checks)
     if found.holds and not holds:
-        shown["verdict"] = "the QUBO is proved, but this embedding does not serve it: embed again"
+        shown["verdict"] = "the QUBO is proved, but this embedding is not valid for it: embed again"
     elif data is not None and _only_rows_differ(found.checks, data, qubo):
         count = qubo.source.rows
         rows = f"{qubo.source.name or 'data'}, {'?' if count is None else count} rows"
@@ -83,7 +85,9 @@ def _run_verify(options: argparse.Namespace) -> int:
     elif not holds:
         shown["verdict"] = "NOT proved: do not use this file"
     elif not algebra:
-        shown["verdict"] = "the gates hold, but nothing says which polynomial was compiled"
+        shown["verdict"] = (
+            "the gates hold, but there is no record of the polynomial that was compiled"
+        )
     else:
         shown["verdict"] = "proved: the minimum over the ancillas is the polynomial, for all bits"
     show(shown, options)
@@ -91,7 +95,7 @@ def _run_verify(options: argparse.Namespace) -> int:
 
 
 def _only_rows_differ(checks: Sequence[Check], data: Dataset, qubo: Qubo) -> bool:
-    """Whether nothing is wrong but that the data are others than those on record."""
+    """Whether the only failed check is that the data differ from the recorded ones."""
     if [check.name for check in checks if not check.holds] != ["data"]:
         return False
     known, given = qubo.source, data.source
@@ -103,7 +107,7 @@ def _only_rows_differ(checks: Sequence[Check], data: Dataset, qubo: Qubo) -> boo
 
 
 def _check_embedding(options: argparse.Namespace, qubo: Qubo) -> Check:
-    """Check chains against the problem and the graph they were made for, or another machine's."""
+    """Check chains against the problem and their own machine, or one that the options name."""
     embedding = embedding_files.load_embedding(options.embedding)
     machine = machine_of(options, embedding.machine)
     try:
@@ -111,4 +115,4 @@ def _check_embedding(options: argparse.Namespace, qubo: Qubo) -> Check:
     except InputError as error:
         return Check("embedding", False, str(error))
     size = f"{embedding.qubits} qubits of {machine.name}"
-    return Check("embedding", True, f"{len(embedding.chains)} chains on {size}, all links there")
+    return Check("embedding", True, f"{len(embedding.chains)} chains on {size}, all couplers found")

@@ -82,7 +82,7 @@ def check_classes(classes: Sequence[float], positive: float | None, name: str) -
     if positive is None and len(classes) > 2:
         raise InputError(
             f"{name}: {len(classes)} classes ({shown}); expected two: "
-            "choose one against the rest with --positive LABEL"
+            "choose one against the rest with positive=LABEL"
         )
     if positive is not None and positive not in classes:
         raise InputError(
@@ -123,7 +123,7 @@ def matrix_of(pieces: Sequence[Piece], *, base: int, num_features: int | None) -
 
 def _check_indices(piece: Piece, base: int, num_features: int | None) -> None:
     wrong = piece.indices < base
-    expected = f"expected indices from {base} on (pass --index-base 0 if the file is 0-based)"
+    expected = f"expected indices from {base} on (pass index_base=0 if the file is 0-based)"
     if num_features is not None and not wrong.any():
         wrong = piece.indices >= num_features + base
         expected = f"expected at most {num_features - 1 + base} for {num_features} features"

@@ -72,7 +72,7 @@ class RowStream:
             if self._guessed and index_base_of(pieces) < self._base:
                 raise LateIndexZeroError(
                     f"{self._reader.name}: index 0 after {self._count:,} rows without it; "
-                    "expected a 1-based file (pass --index-base 0 if it is 0-based)"
+                    "expected a 1-based file (pass index_base=0 if it is 0-based)"
                 )
             x = matrix_of(pieces, base=self._base, num_features=self._num_features)
             signs = np.concatenate([self._signs(piece) for piece in pieces])
@@ -145,7 +145,7 @@ class RowStream:
                     f"{self._reader.name}, line {piece.lines[row]}: label {shortest(label)} is a "
                     f"third class after {shortest(self._seen[0])} and {shortest(self._seen[1])}; "
                     "expected two: "
-                    "choose one against the rest with --positive LABEL"
+                    "choose one against the rest with positive=LABEL"
                 )
         positive = self._seen[0] if self._positive is None else self._positive
         return np.where(piece.labels == positive, 1.0, -1.0)

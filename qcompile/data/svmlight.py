@@ -21,6 +21,7 @@ from typing import IO, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from qcompile.data.named_sets import NAMES
 from qcompile.errors import InputError, MemoryLimitError
 from qcompile.files.atomic import write_atomically
 from qcompile.runtime.progress import report
@@ -160,7 +161,7 @@ class SvmlightReader:
         except FileNotFoundError:
             raise InputError(
                 f"{self.name}: no such file; expected an svmlight file, - for standard input, or "
-                "a named set (qcompile data --list)"
+                f"a named set ({', '.join(NAMES)})"
             ) from None
         except InputError:
             raise

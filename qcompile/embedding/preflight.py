@@ -179,17 +179,17 @@ def _way_out(qubo: Qubo, machine: Machine) -> str:
         and not _counts_forbid(qubo, other)
         and (not full or largest_bits(other) >= qubo.logical)
     ]
-    offers = [f"--machine {' or '.join(others)}"] if others else []
+    offers = ["machine=" + " or ".join(f'"{name}"' for name in others)] if others else []
     room = largest_bits(machine)
     encoding = qubo.encoding
     if encoding is not None and full:
         for bits in range(encoding.bits - 1, 0, -1):
             if bits * encoding.features <= room:
-                offers.append(f"--bits {bits}")
+                offers.append(f"bits={bits}")
                 break
         features = room // encoding.bits
         if 0 < features < encoding.features:
-            offers.append(f"--features {features}")
+            offers.append(f"features={features}")
     if not offers:
         return f"{machine.name} takes complete cubics of up to about {room} bits"
     return f"what {'would' if full else 'may'} fit: {', '.join(offers)}"

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from qcompile.embedding.biclique import layouts, lines_of, roles_of
 from qcompile.embedding.kernel_input import KernelInput, Owner, settle_chains, trimmed
 from qcompile.embedding.minorminer import Minorminer
 from qcompile.errors import InputError
@@ -179,8 +180,6 @@ class Search:
 
         Each embedding is offered at once, so that Ctrl-C loses nothing.
         """
-        from qcompile.embedding.biclique import layouts, lines_of, roles_of
-
         inputs, options = self.inputs, self.options
         roles = roles_of(inputs.qubo)
         if not roles.spread:  # no variable is coupled to another

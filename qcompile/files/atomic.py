@@ -1,4 +1,4 @@
-"""Write files all or nothing, in one step, safely beside other processes."""
+"""Write files atomically: complete or not at all, safe with several processes at once."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ __all__ = ["all_or_nothing", "check_outputs", "check_writable", "sync_folder", "
 
 
 _OPENS_FOLDERS = os.name != "nt"
-_LOOK_AGAIN = 0.01  # seconds: others hold the lock only to give files their names
+_LOOK_AGAIN = 0.01  # seconds between attempts: the lock is held only while files are renamed
 _batch: ContextVar[list[tuple[Path, Path]] | None] = ContextVar("batch", default=None)
 _LONGEST_PREFIX = 40
 
 
 @contextmanager
 def write_atomically(path: str | Path) -> Iterator[IO[bytes]]:
-    """Open a file that appears under its name only when it is complete and on disk."""
+    """Open a temporary file that gets the name `path` once it is complete and on disk."""
     if str(path) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    target = Path(os.path.realpath(path))  # keep a symbolic link a link
+    target = Path(os.path.realpath(path))  # write through a symbolic link, do not replace it
     if target.exists() and not target.is_file():  # a device or a pipe cannot be replaced
         check_writable(path)
         with _write_errors(path), target.open("wb") as stream:
@@ -62,9 +62,9 @@ def write_atomically(path: str | Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def all_or_nothing() -> Iterator[None]:
-    """Let the files written inside appear only when all of them are complete.
+    """Rename the files written inside only after all of them are complete.
 
-    Of several runs that write the same files one gets all of its own there, never a mixture.
+    If several processes write the same files, all of them come from one process, never a mixture.
     """
     batch: list[tuple[Path, Path]] = []
     token = _batch.set(batch)
@@ -78,18 +78,18 @@ def all_or_nothing() -> Iterator[None]:
     finally:
         _batch.reset(token)
         for name, _ in batch:
-            with suppress(OSError):  # after success it is no longer there
+            with suppress(OSError):  # already renamed if all went well
                 name.unlink()
 
 
 @contextmanager
 def _alone_in(folders: Iterable[Path]) -> Iterator[None]:
-    """Wait until no other run gives files their names in these folders."""
-    from filelock import lock_descriptor  # late: reading files needs no locks
+    """Wait until no other process renames files in these folders, and lock them."""
+    from filelock import lock_descriptor  # imported late: reading needs no locks
 
     with ExitStack() as stack:
-        for folder in sorted(folders):  # in the same order everywhere: nobody waits in a circle
-            with suppress(OSError):  # some file systems know no locks
+        for folder in sorted(folders):  # always the same order, so that processes cannot deadlock
+            with suppress(OSError):  # some file systems have no locks
                 handle = _open_folder(folder, stack)
                 stack.callback(os.close, handle)
                 lock_descriptor(handle, poll_interval=_LOOK_AGAIN)
@@ -97,9 +97,9 @@ def _alone_in(folders: Iterable[Path]) -> Iterator[None]:
 
 
 def _open_folder(folder: Path, stack: ExitStack) -> int:
-    """Open what stands for a folder in locks: itself, or where none can be opened a file in it.
+    """Open what represents a folder in locks: the folder, or on Windows a file in it.
 
-    That file is removed afterwards, which Windows refuses as long as anyone else has it open.
+    The file is removed afterwards. Windows refuses that while another process has it open.
     """
     if _OPENS_FOLDERS:
         return os.open(folder, os.O_RDONLY)
@@ -114,8 +114,8 @@ def _remove(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Let new names in a folder reach the disk: a file may be there and its name not."""
-    with suppress(OSError):  # some file systems cannot, and some folders cannot be read
+    """Flush a folder to disk: a file can be on disk before its name is."""
+    with suppress(OSError):  # not supported everywhere, and some folders cannot be read
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -124,9 +124,9 @@ def sync_folder(folder: Path) -> None:
 
 
 def check_outputs(paths: Iterable[str], *, inputs: Iterable[str | None] = ()) -> None:
-    """Refuse, before any work is done, places that cannot be written or are named twice.
+    """Raise InputError, before any work is done, if an output cannot be written.
 
-    No output may be one of the inputs either.
+    The outputs must differ from each other and from the inputs.
     """
     named = [path for path in inputs if path is not None and path != "-"]
     read = {os.path.realpath(path) for path in named}
@@ -137,9 +137,9 @@ def check_outputs(paths: Iterable[str], *, inputs: Iterable[str | None] = ()) ->
         check_writable(path)
         place = path if path == "-" else os.path.realpath(path)
         if place in read:
-            raise InputError(f"{path}: is read as input; expected another place for the output")
+            raise InputError(f"{path}: is also an input; expected another file for the output")
         if place in seen:
-            raise InputError(f"{path}: named for two outputs; expected a place of its own for each")
+            raise InputError(f"{path}: given for two outputs; expected a different file for each")
         seen.add(place)
 
 
@@ -152,7 +152,7 @@ def _write_errors(path: str | Path) -> Iterator[None]:
 
 
 def _permissions(target: Path) -> int:
-    """Keep the permissions of a file that is replaced; new files get the usual ones."""
+    """Return the permissions of the file to be replaced, or the default ones for a new file."""
     with suppress(OSError):
         return stat.S_IMODE(target.stat().st_mode)
     mask = os.umask(0)
@@ -161,7 +161,7 @@ def _permissions(target: Path) -> int:
 
 
 def check_writable(path: str | Path) -> None:
-    """Refuse a place that cannot be written before any work is done."""
+    """Raise InputError if a file cannot be written at this path."""
     if str(path) == "-":
         return
     target = Path(os.path.realpath(path))
@@ -169,10 +169,10 @@ def check_writable(path: str | Path) -> None:
         if target.is_dir():
             raise InputError(f"{path}: is a folder; expected a file name")
         if not target.parent.is_dir():
-            raise InputError(f"{path}: there is no folder {Path(path).parent}; create it first")
-        # a file is replaced by a new one, so its folder must be writable too
+            raise InputError(f"{path}: folder {Path(path).parent} not found; create it first")
+        # the file is replaced by a new one, so its folder must be writable, too
         places = [target] if target.exists() else []
         if not places or target.is_file():
             places.append(target.parent)
         if not all(os.access(place, os.W_OK) for place in places):
-            raise InputError(f"{path}: no permission to write there")
+            raise InputError(f"{path}: no permission to write")

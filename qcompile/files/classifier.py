@@ -37,7 +37,7 @@ def save_classifier(classifier: Classifier, path: str | Path) -> None:
 
 
 def load_classifier(path: str | Path) -> Classifier:
-    """Read what `save_classifier` wrote."""
+    """Read a classifier that `save_classifier` wrote."""
     with explained(path):
         content = read_json(path)
         check_header(content, "model")

@@ -1,4 +1,4 @@
-"""Embeddings to disk and back: chains with the machine and the search that gave them."""
+"""Embeddings to disk and back: the chains, their machine and how they were found."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _LONGEST_TEXT = 1000
 
 
 def save_embedding(embedding: Embedding, path: str | Path) -> None:
-    """Write chains as pairs [variable, [qubits]], and all that is needed to check and reuse them.
+    """Write chains as pairs [variable, [qubits]] and everything needed to check and reuse them.
 
-    The machine is recorded whole, with what is dead, so that the graph can be made again.
+    The machine is recorded with its dead qubits and couplers, so that its graph can be rebuilt.
     """
     content = {
         **header_of("embedding"),
@@ -61,7 +61,7 @@ def save_embedding(embedding: Embedding, path: str | Path) -> None:
 
 
 def load_embedding(path: str | Path) -> Embedding:
-    """Read what `save_embedding` wrote; whether it fits a problem says `check_embedding`."""
+    """Read an embedding that `save_embedding` wrote; `check_embedding` compares it to a problem."""
     with explained(path):
         content = read_json(path)
         check_header(content, "embedding")
@@ -75,7 +75,9 @@ def load_embedding(path: str | Path) -> Embedding:
             options=as_record(content["options"]),
         )
         if machine.graph_id != content["graph_id"]:
-            raise FormatError("the machine that it describes is not the graph it was made for")
+            raise FormatError(
+                "the machine described differs from the graph that the embedding was made for"
+            )
         return embedding
 
 
@@ -103,7 +105,7 @@ def _machine_to_dict(machine: Machine) -> dict[str, Any]:
 def _machine_from_dict(values: Mapping[str, Any]) -> Machine:
     known = {f.name for f in fields(Machine)} - {"default"}
     if not isinstance(values, dict) or set(values) != known:
-        raise FormatError("the description of its machine is incomplete")
+        raise FormatError("the description of the machine is incomplete")
     named = {k.removesuffix("_range"): v for k, v in values.items() if k.endswith("_range")}
     plain: dict[str, Any] = {
         **values,
@@ -116,14 +118,14 @@ def _machine_from_dict(values: Mapping[str, Any]) -> Machine:
         if not (isinstance(plain[name], str) and len(plain[name]) <= _LONGEST_TEXT):
             raise FormatError(f"the machine's {name}: expected a short text")
     if plain["h_range"] is None or plain["j_range"] is None:
-        raise FormatError("the machine has no range for h or J")
+        raise FormatError("the machine's range of h or J is missing")
     plain["dead_qubits"] = frozenset(int(q) for q in values["dead_qubits"])
     plain["dead_couplers"] = frozenset((int(a), int(b)) for a, b in values["dead_couplers"])
     return Machine(**plain)
 
 
 def check_target_ending(path: str | Path) -> str:
-    """Return the ending of a file for the target problem, or refuse."""
+    """Return the ending of a file for the target problem, or raise InputError."""
     ending = Path(path).suffix.lower()
     if ending not in TARGET_ENDINGS:
         raise InputError(f"{path}: expected a file that ends in {' or '.join(TARGET_ENDINGS)}")
@@ -138,7 +140,7 @@ def _pair(values: Any) -> tuple[float, float]:
 
 
 def save_target(embedded: Embedded, path: str | Path) -> None:
-    """Write the problem on the qubits for others: dimod's JSON or its .bqm file."""
+    """Write the problem on the qubits for other programs, as dimod's JSON or .bqm."""
     ending = check_target_ending(path)
     bqm = embedded.to_bqm()
     with write_atomically(path) as stream:

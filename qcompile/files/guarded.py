@@ -1,4 +1,4 @@
-"""Read files that may be damaged or hostile: limits, headers, plain errors."""
+"""Read files that may be damaged or hostile: limits, headers, one-line errors."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ __all__ = [
 FORMAT_VERSION = 1
 _CHUNK = 1 << 16
 _DEEPEST = 40
-_JSON_COST = 12  # bytes of memory for a byte of JSON
-_LARGEST_STREAM = 1 << 28  # of a pipe or a device, which does not say how long it is
+_JSON_COST = 12  # bytes of memory per byte of JSON
+_LARGEST_STREAM = 1 << 28  # from a pipe or a device, whose size is unknown
 _LARGEST_HEADER = 1 << 28
-# What numpy writes before plain numbers; its own parser takes much more, and far worse.
+# What NumPy writes before plain numbers. Its own parser evaluates any Python literal.
 _ARRAY_HEADER = re.compile(
     rb"\{'descr': '([<>|=]?[a-zA-Z?]\d*)', 'fortran_order': (False|True), "
     rb"'shape': \(((?:\d{1,18}, ?)*(?:\d{1,18})?)\), ?\}\s*"
@@ -65,7 +65,7 @@ _LENGTH_BYTES = {(1, 0): 2, (2, 0): 4}
 
 
 def json_items(array: NDArray[Any]) -> Iterable[bytes]:
-    """Return the items of a JSON list in pieces, without an object for each number."""
+    """Yield the items of a JSON list in pieces, without a Python object for each number."""
     for start in range(0, len(array), _CHUNK):
         piece = np.ascontiguousarray(array[start : start + _CHUNK])
         text = orjson.dumps(piece, option=orjson.OPT_SERIALIZE_NUMPY)
@@ -73,13 +73,13 @@ def json_items(array: NDArray[Any]) -> Iterable[bytes]:
 
 
 def check_finite(array: NDArray[np.float64]) -> None:
-    """Raise FormatError if a value is infinite or not a number."""
+    """Raise FormatError if a value is NaN or infinite."""
     if not np.isfinite(array).all():
         raise FormatError("a number is NaN or infinite")
 
 
 def check_depth(value: Any) -> None:
-    """Refuse values nested too deep before they are written: orjson 3.13 overruns its memory."""
+    """Raise FormatError if values are nested so deep that orjson 3.13 would overrun its memory."""
     level = [value]
     for _ in range(_DEEPEST):
         level = [
@@ -90,19 +90,19 @@ def check_depth(value: Any) -> None:
         ]
         if not level:
             return
-    raise FormatError(f"values nested more than {_DEEPEST} deep")
+    raise FormatError(f"values are nested more than {_DEEPEST} levels deep")
 
 
 def as_record(value: Any) -> dict[str, Any]:
-    """Take what a file says about itself, which is kept and written again as it is."""
+    """Return a record from a file after checking that it can be written again unchanged."""
     if not isinstance(value, dict):
-        raise FormatError(f"{type(value).__name__} where names and values were expected")
+        raise FormatError(f"invalid record: found {type(value).__name__}, expected an object")
     check_depth(value)
     return value
 
 
 def finite(value: Any) -> float:
-    """Read one number; a text such as "nan" is none."""
+    """Return a finite number, or raise FormatError."""
     number = float(value)
     if not math.isfinite(number):
         raise FormatError("a number is NaN or infinite")
@@ -110,10 +110,10 @@ def finite(value: Any) -> float:
 
 
 def whole_number(value: Any) -> int:
-    """Read a whole number of 64 bits at most: larger ones cannot be written again."""
+    """Return an integer of at most 64 bits: orjson cannot write larger ones."""
     number = int(value)
     if not -(2**63) <= number < 2**63:
-        raise FormatError("a number that is far too large")
+        raise FormatError("an integer exceeds 64 bits")
     return number
 
 
@@ -145,14 +145,14 @@ def preparation_from_dict(values: Mapping[str, Any] | None) -> Preparation | Non
 
 
 def check_exists(path: str | Path) -> None:
-    """Say first that a file is not there, before anything about its name."""
+    """Raise InputError if a file is missing, before its name is criticised."""
     if not os.path.exists(path):  # noqa: PTH110  # unlike Path it takes names of any length
         raise InputError(f"{path}: no such file")
 
 
 @contextmanager
 def explained(path: str | Path) -> Iterator[None]:
-    """Turn any error that a broken file causes into one error that names the file.
+    """Turn every error that a broken file can cause into one that names the file.
 
     NumPy's overflow and NaN warnings are silenced here; the readers check for both themselves.
     """
@@ -163,7 +163,7 @@ def explained(path: str | Path) -> Iterator[None]:
         raise
     except MemoryError:
         raise MemoryLimitError(
-            f"{path}: reading it needs more memory than there is; use a larger machine"
+            f"{path}: reading it exceeds the available memory; use a larger machine"
         ) from None
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
@@ -196,12 +196,12 @@ def _reason(error: Exception) -> str:
 
 
 def read_json(path: str | Path) -> Any:
-    """Read JSON; from a pipe or a device only so much, as its size is not known."""
+    """Read JSON; from a pipe or a device at most a fixed size, as theirs is unknown."""
     return orjson.loads(read_text_of(path, _JSON_COST))
 
 
 def read_text_of(path: str | Path, cost: int) -> bytes:
-    """Read all of a file whose text takes `cost` bytes of memory a byte, if there are as many."""
+    """Read a whole file, after checking that `cost` bytes of memory per byte are available."""
     with Path(path).open("rb") as stream:
         status = os.fstat(stream.fileno())
         if stat.S_ISREG(status.st_mode):
@@ -210,7 +210,7 @@ def read_text_of(path: str | Path, cost: int) -> bytes:
         text = stream.read(min(memory.available() // cost, _LARGEST_STREAM) + 1)
         if len(text) > _LARGEST_STREAM:
             raise FormatError(
-                f"more than {memory.human(_LARGEST_STREAM)} from what is no file; write it to one"
+                f"more than {memory.human(_LARGEST_STREAM)} from a pipe; write it to a file first"
             )
         _require_for_json(path, len(text), cost)
         return text
@@ -230,21 +230,21 @@ def is_zip(path: str | Path) -> bool:
 
 
 def beginning(path: str | Path, count: int) -> bytes:
-    """Return the first bytes of a file, which is opened again to read it: no pipe can be."""
+    """Return the first bytes of a file. It must not be a pipe, as it is opened again later."""
     if Path(path).is_fifo():
-        raise FormatError("is a pipe; expected a file, which is read more than once")
+        raise FormatError("is a pipe; expected a file, as it is read more than once")
     with Path(path).open("rb") as stream:
         return stream.read(count)
 
 
 def kind_of(path: str | Path) -> str:
-    """Tell what a file of ours holds from its beginning, without reading all of it."""
+    """Return the type of a file of qcompile from its beginning, without reading all of it."""
     with explained(path):
         if is_zip(path):
             with zipfile.ZipFile(path) as archive:
                 entry = archive.getinfo("header.npy")
                 if entry.file_size > _LARGEST_HEADER:
-                    raise FormatError("its header is too large")
+                    raise FormatError("the header is too large")
                 header = orjson.loads(_read_member(archive, entry).tobytes())
             return str(header["type"])
         found = re.search(rb'"type"\s*:\s*"([^"]*)"', beginning(path, 4096))
@@ -256,7 +256,7 @@ def kind_of(path: str | Path) -> str:
 def write_npz(
     path: str | Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
-    """Write an uncompressed .npz that numpy.load opens, with a fixed date in every entry."""
+    """Write an uncompressed .npz for numpy.load, with a fixed date so that bytes are the same."""
     text = np.frombuffer(orjson.dumps(header), dtype=np.uint8)
     with write_atomically(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         for name, array in {"header": text, **arrays}.items():
@@ -266,14 +266,14 @@ def write_npz(
 
 
 def read_npz(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the record and the arrays of a .npz file."""
+    """Return the header and the arrays of a .npz file."""
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
         total = sum(entry.file_size for entry in entries)
         memory.require(3 * total, f"{path}: reading {memory.human(total)}", "use a larger machine")
         arrays = {e.filename.removesuffix(".npy"): _read_member(archive, e) for e in entries}
     if "header" not in arrays:
-        raise FormatError(f"not a qcompile {kind} file (it has no header)")
+        raise FormatError(f"not a qcompile {kind} file (its header is missing)")
     header = orjson.loads(arrays.pop("header").tobytes())
     check_header(header, kind)
     return header, arrays
@@ -283,12 +283,12 @@ def _read_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[An
     """Read one array after checking that it is as large as its header claims."""
     name = repr(entry.filename)
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise FormatError(f"array {name}: packed in a way that numpy does not use")
+        raise FormatError(f"array {name}: invalid compression; expected stored or deflated")
     with archive.open(entry) as member:
         shape, dtype = _array_header(member, name)
         size = math.prod(shape) * dtype.itemsize
         if size > entry.file_size:
-            raise FormatError(f"array {name} claims {size} bytes and has fewer")
+            raise FormatError(f"array {name} claims {size} bytes but has fewer")
         content = member.read(size)
         if len(content) != size:
             raise FormatError(f"array {name} is cut off")
@@ -296,13 +296,13 @@ def _read_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[An
 
 
 def _array_header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Return the shape and the type of plain numbers; the rest of the member is theirs."""
+    """Read the header of an array of plain numbers: its shape and type."""
     version = np.lib.format.read_magic(member)
     if version not in _LENGTH_BYTES:
         raise FormatError(f"array {name} has an unknown version {version}")
     length = int.from_bytes(member.read(_LENGTH_BYTES[version]), "little")
     if length > _LONGEST_ARRAY_HEADER:
-        raise FormatError(f"array {name} has a header of {length} bytes")
+        raise FormatError(f"array {name}: header of {length} bytes exceeds {_LONGEST_ARRAY_HEADER}")
     found = _ARRAY_HEADER.fullmatch(member.read(length))
     if found is None:
         raise FormatError(f"array {name} has a damaged header; expected plain numbers")

@@ -1,6 +1,6 @@
-"""Polynomials from other programs and back: dictionaries, dimod, OpenJij (cimod), plain JSON.
+"""Read polynomials of other programs: dictionaries, dimod, OpenJij (cimod), plain JSON.
 
-Forms of a JSON file, told apart by what is in it:
+The form of a JSON file is recognised by its content:
 
 qcompile   what `save_pubo` writes
 cimod      ``BinaryPolynomialModel(...).to_serializable()`` of OpenJij's cimod
@@ -8,11 +8,11 @@ bqm        ``BinaryQuadraticModel.to_serializable()`` of dimod or of cimod
 terms      ``[[[0, 1, 2], -1.5], [[1], 2.0], [[], 3.0]]``
 keys       ``{"0,1,2": -1.5, "1": 2.0, "": 3.0}``
 
-The last two may stand as "terms" in an object that also has "vartype" (BINARY or SPIN) and
-"variables". Variables are labelled by whole numbers, texts, or flat lists of these. Labels that are
-not just 0, 1, 2, ... are numbered (in the order of "variables" if that is given, else sorted) and
-recorded in ``Pubo.source.labels``; polynomials of spins become ones of bits, which
-``Pubo.source.vartype`` records. Repeated members collapse (x² = x, s² = 1), equal terms add up.
+The last two may also be the value of "terms" in an object with "vartype" (BINARY or SPIN) and
+"variables". A label is an integer, a string, or a flat list of these. Labels other than 0, 1, 2,
+... are numbered in the order of "variables" if it is given, otherwise sorted, and recorded in
+``Pubo.source.labels``. Polynomials of spins become polynomials of bits; ``Pubo.source.vartype``
+records this. Repeated members collapse (x² = x, s² = 1), equal terms are added.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ __all__ = [
 
 Terms: TypeAlias = Iterable[tuple[Iterable[Label], float]]
 VARTYPES = ("BINARY", "SPIN")
-# A polynomial keeps a list for each degree: one absurd term must not make millions of them.
+# A polynomial has an array for each degree: one absurd term must not create millions of them.
 _HIGHEST_DEGREE = 1000
-# Lists in Python are so much larger than their text, and terms are there twice for a while.
+# Memory per character of text: Python lists are large, and terms exist twice for a while.
 _BYTES_A_CHARACTER = 60
 _BEGINNING = 4096
 _WHOLE = re.compile("-?(?:0|[1-9][0-9]*)")  # 01 is a name, not the variable 1
@@ -64,7 +64,7 @@ _OWN_QUBO = re.compile(rb'"info"\s*:\s*\{\s*"qcompile"')
 def read_pubo(source: Any, *, vartype: str | None = None) -> Pubo:
     """Read a polynomial from a file, a dictionary of terms, or an object of dimod or cimod.
 
-    `vartype` says what the variables are where the source does not: BINARY (else) or SPIN.
+    `vartype` is the kind of variables if the source does not state it: BINARY (default) or SPIN.
 
     >>> pubo = read_pubo({("a", "b", "c"): 2.0, ("b",): -1.0})
     >>> pubo.to_dict(), pubo.labels
@@ -76,7 +76,7 @@ def read_pubo(source: Any, *, vartype: str | None = None) -> Pubo:
         return _of_bits(source, vartype)
     if isinstance(source, str | Path):
         return _read_file(source, vartype)
-    if hasattr(source, "to_serializable"):  # models of dimod and of cimod
+    if hasattr(source, "to_serializable"):  # models of dimod and cimod
         return _from_content(source.to_serializable(), vartype)
     own = getattr(source, "vartype", None)
     if own is not None and isinstance(source, Mapping):  # a dimod.BinaryPolynomial
@@ -94,7 +94,7 @@ def read_pubo(source: Any, *, vartype: str | None = None) -> Pubo:
 
 
 def is_qubo_file(path: str | Path) -> bool:
-    """Tell from its beginning whether a file is a QUBO that qcompile wrote."""
+    """Whether a file begins as a QUBO that qcompile wrote."""
     with guarded.explained(path):
         if guarded.is_zip(path):
             return guarded.kind_of(path) == "qcompile.qubo"
@@ -110,27 +110,27 @@ def _read_file(path: str | Path, vartype: str | None) -> Pubo:
         text = guarded.read_text_of(path, _BYTES_A_CHARACTER)
         content = orjson.loads(text)
         if isinstance(content, dict) and not isinstance(content.get("type"), str):
-            # keys are terms: one that is there twice would be lost without a word
+            # keys are terms: a repeated one would be lost silently
             json.loads(text, object_pairs_hook=_distinct)
         return _from_content(content, vartype)
 
 
 def _of_bits(pubo: Pubo, vartype: str | None) -> Pubo:
-    """Raise unless nobody takes the bits of our own polynomials for spins."""
+    """Return a polynomial of qcompile, or raise InputError if spins were asked for."""
     if vartype == "SPIN":
-        raise InputError("a polynomial of qcompile has bits; expected BINARY")
+        raise InputError("vartype SPIN; a polynomial of qcompile is BINARY")
     return pubo
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     twice = first_repeated(key for key, _ in pairs)
     if twice:
-        raise FormatError(f"key {shown(twice[0])} is there twice; expected each once")
+        raise FormatError(f"key {shown(twice[0])} is repeated; expected each once")
     return dict(pairs)
 
 
 def _from_content(content: Any, vartype: str | None) -> Pubo:
-    """Read what a JSON file holds."""
+    """Return the polynomial of a JSON value."""
     kind = content.get("type") if isinstance(content, Mapping) else None
     if kind == "BinaryPolynomialModel":
         return _from_cimod(content, vartype)
@@ -155,7 +155,7 @@ def _from_content(content: Any, vartype: str | None) -> Pubo:
 
 
 def _plain_terms(content: Any) -> Terms:
-    """Return the terms of [[members, coefficient], ...] or {"members": coefficient, ...}."""
+    """Yield the terms of [[members, coefficient], ...] or {"members": coefficient, ...}."""
     if isinstance(content, Mapping):
         for key, value in content.items():
             yield from_key(key), value
@@ -174,13 +174,13 @@ def _plain_terms(content: Any) -> Terms:
 
 
 def from_key(key: str) -> list[Label]:
-    """Split "0,1,2" or "a,b"; nothing is the constant."""
+    """Return the members of a key such as "0,1,2" or "a,b"; an empty key is the constant."""
     if not key.strip():
         return []
     parts = [part.strip() for part in key.split(",")]
     if not all(parts):
         raise FormatError(f'term {shown(key)}; expected variables and commas, as in "0,1,2"')
-    # a number of thousands of digits is refused like any that is too large
+    # 25 digits are enough to be refused as too large, and quick to convert
     return [checked_label(int(p[:25]) if _WHOLE.fullmatch(p) else p) for p in parts]
 
 
@@ -188,12 +188,12 @@ def _from_cimod(content: Mapping[str, Any], vartype: str | None) -> Pubo:
     labels = checked_labels(content["variables"])
     rows, values = content["poly_key_distance_list"], content["poly_value_list"]
     if not (isinstance(rows, list) and isinstance(values, list) and len(rows) == len(values)):
-        raise FormatError("its lists of terms and of values do not fit together")
+        raise FormatError("the lists of terms and of values differ in length")
     for row in rows:
         _check_positions(row, len(labels))
     twice = first_repeated(tuple(sorted(row)) for row in rows)
-    if twice:  # cimod itself would keep the last one only
-        raise FormatError(f"term {shown(twice[0])} is there twice; expected each once")
+    if twice:  # cimod itself would keep only the last one
+        raise FormatError(f"term {shown(twice[0])} is repeated; expected each once")
     terms = (([labels[i] for i in row], c) for row, c in zip(rows, values, strict=True))
     return _recorded(terms, labels, _agreed(content["vartype"], vartype))
 
@@ -201,11 +201,9 @@ def _from_cimod(content: Mapping[str, Any], vartype: str | None) -> Pubo:
 def _from_bqm(content: Mapping[str, Any], vartype: str | None) -> Pubo:
     info = content.get("info")
     if isinstance(info, Mapping) and "qcompile" in info:
-        raise FormatError("is a QUBO of qcompile already; expected a polynomial")
+        raise FormatError("is already a QUBO of qcompile; expected a polynomial")
     if content.get("use_bytes"):
-        raise FormatError(
-            "has its numbers as bytes; write it with to_serializable(use_bytes=False)"
-        )
+        raise FormatError("stores numbers as bytes; write it with to_serializable(use_bytes=False)")
     labels = checked_labels(content["variable_labels"])
     kind = _agreed(content["variable_type"], vartype)
     terms: list[tuple[Sequence[Label], Any]] = [((), content["offset"])]
@@ -215,9 +213,9 @@ def _from_bqm(content: Mapping[str, Any], vartype: str | None) -> Pubo:
     linear, quadratic = content["linear_biases"], content["quadratic_biases"]
     heads, tails = content["quadratic_head"], content["quadratic_tail"]
     if not all(isinstance(part, list) for part in (linear, quadratic, heads, tails)):
-        raise FormatError("its biases are not plain lists of numbers")
+        raise FormatError("biases are not plain lists of numbers")
     if len(linear) != len(labels) or not len(quadratic) == len(heads) == len(tails):
-        raise FormatError("its lists of labels, biases and pairs do not fit together")
+        raise FormatError("the lists of labels, biases and pairs differ in length")
     terms += [((label,), c) for label, c in zip(labels, linear, strict=True)]
     for i, j, c in zip(heads, tails, quadratic, strict=True):
         _check_positions([i, j], len(labels))
@@ -226,10 +224,10 @@ def _from_bqm(content: Mapping[str, Any], vartype: str | None) -> Pubo:
 
 
 def _dense_terms(biases: Any, labels: list[Label]) -> list[tuple[Sequence[Label], Any]]:
-    """Read cimod's square of biases: pairs in the upper half, fields in the last column."""
+    """Return the terms of cimod's matrix: pairs in the upper half, fields in the last column."""
     side = len(labels) + 1
     if not isinstance(biases, list) or len(biases) != side * side:
-        raise FormatError(f"its biases are no square of {side} x {side} numbers")
+        raise FormatError(f"biases: expected a square of {side} x {side} numbers")
     terms: list[tuple[Sequence[Label], Any]] = []
     for i, label in enumerate(labels):
         row = biases[i * side : (i + 1) * side]
@@ -241,12 +239,12 @@ def _dense_terms(biases: Any, labels: list[Label]) -> list[tuple[Sequence[Label]
 def _check_positions(row: Any, number: int) -> None:
     if not isinstance(row, list) or not all(type(i) is int and 0 <= i < number for i in row):
         raise FormatError(
-            f"term {shown(row)}; expected places in its list of {number} variables, from 0 on"
+            f"term {shown(row)}; expected positions in the list of {number} variables, from 0 on"
         )
 
 
 def _members(key: Any) -> list[Label]:
-    """Return the members of a key of a dictionary."""
+    """Return the members of a dictionary's key."""
     if not isinstance(key, tuple | list | frozenset):
         raise InputError(
             f"term {shown(key)}; expected a tuple of variables, as in {{(0, 1, 2): -1.5}}"
@@ -258,14 +256,14 @@ def _agreed(own: Any, asked: str | None) -> str:
     if own not in VARTYPES:
         raise FormatError(f"vartype {shown(own)}; expected BINARY or SPIN")
     if asked is not None and asked != own:
-        raise InputError(f"says {own} itself, but {asked} was asked for; leave that out")
+        raise InputError(f"states {own} itself, but {asked} was asked for; leave that out")
     return str(own)
 
 
 def _recorded(
     terms: Terms, labels: Collection[Label] | None, vartype: str | None, *, in_order: bool = True
 ) -> Pubo:
-    """Number the variables and write down in the source of the polynomial what they were."""
+    """Number the variables and record their labels and kind in the polynomial's source."""
     pubo, names = numbered(terms, labels, vartype or "BINARY", in_order=in_order)
     numbers = names == list(range(len(names)))
     source = Source(
@@ -280,8 +278,8 @@ def numbered(
 ) -> tuple[Pubo, list[Label]]:
     """Return the polynomial over the bits 0, 1, 2, ... and the label of each.
 
-    Labels 0, 1, ..., n-1 stay what they are. Others are numbered in the order of `labels` if that
-    means something, else sorted: the same polynomial gets the same numbers however it is written.
+    Labels 0, 1, ..., n-1 are kept. Others are numbered in the order of `labels` if `in_order`,
+    otherwise sorted, so that a polynomial gets the same numbers in whatever order it is written.
     """
     kept: list[tuple[Sequence[Label], float]] = []
     used: set[Label] = set()
@@ -291,7 +289,9 @@ def numbered(
         used.update(term)
     unknown = set() if labels is None else used.difference(labels)
     if labels is not None and unknown:
-        raise InputError(f"variable {shown(_sorted(unknown)[0])} is not among those listed")
+        raise InputError(
+            f"variable {shown(_sorted(unknown)[0])} is missing from the list of variables"
+        )
     names = _sorted(used if labels is None else labels, in_order=in_order and labels is not None)
     place = {name: i for i, name in enumerate(names)}
     merged: dict[tuple[int, ...], float] = {}
@@ -301,12 +301,12 @@ def numbered(
     degree = max(map(len, merged), default=0)
     if degree > _HIGHEST_DEGREE:
         raise InputError(f"a term of {degree:,} variables; expected at most {_HIGHEST_DEGREE:,}")
-    pubo = Pubo.from_dict(merged, variables=len(names))  # refuses sums that are not finite
+    pubo = Pubo.from_dict(merged, variables=len(names))  # raises if a sum is not finite
     return (spins_to_bits(pubo) if vartype == "SPIN" else pubo), names
 
 
 def _key(members: list[int], vartype: str) -> tuple[int, ...]:
-    """Sort the members of a term; twice the same bit is that bit, twice the same spin is 1."""
+    """Return the distinct members of a term, sorted: x·x = x for bits, s·s = 1 for spins."""
     distinct = set(members)
     if vartype == "SPIN" and len(distinct) != len(members):
         odd: set[int] = set()
@@ -317,7 +317,7 @@ def _key(members: list[int], vartype: str) -> tuple[int, ...]:
 
 
 def _sorted(labels: Iterable[Label], *, in_order: bool = False) -> list[Label]:
-    """Sort labels of any kind: 0..n-1 by number, else by kind and then by value."""
+    """Return labels in a fixed order: 0..n-1 by number, others by type and then by value."""
     given = list(labels)
     if all(type(v) is int or isinstance(v, np.integer) for v in given):
         whole = set(given)
@@ -327,7 +327,7 @@ def _sorted(labels: Iterable[Label], *, in_order: bool = False) -> list[Label]:
         return given
     try:
         return sorted(given, key=lambda v: (type(v).__name__, v))
-    except TypeError:  # rows of numbers and texts, or objects without an order
+    except TypeError:  # tuples of integers and strings, or objects without an order
         return sorted(given, key=lambda v: (type(v).__name__, repr(v)))
 
 
@@ -345,13 +345,13 @@ def _coefficient(value: Any, term: Any) -> float:
 
 
 def load_problem(path: str) -> Pubo | Qubo:
-    """Read a QUBO of qcompile or any polynomial, whichever it is."""
+    """Read a file that holds a QUBO of qcompile or any polynomial."""
     check_problem_ending(path)
     return qubo.load_qubo(path)[0] if is_qubo_file(path) else read_pubo(path)
 
 
 def check_problem_ending(path: str) -> None:
-    """Raise InputError if the file is one that is only written, never read."""
+    """Raise InputError unless the file exists and has an ending that can be read."""
     guarded.check_exists(path)
     if Path(path).suffix.lower() not in (".json", ".npz"):
         raise InputError(f"{path}: expected a qubo or pubo file that ends in .json or .npz")

@@ -23,7 +23,7 @@ FORMS = ("qcompile", "terms", "keys", "cimod", "bqm")
 
 
 def to_terms(pubo: Pubo, *, vartype: str | None = None) -> dict[tuple[Label, ...], float]:
-    """Give ``{(label, ...): coefficient}``; `vartype` is that of the source if none is asked for.
+    """Return ``{(label, ...): coefficient}``; by default, `vartype` is that of the source.
 
     >>> to_terms(read_pubo({(7, 9): 2.0}, vartype="SPIN"))
     {(): 0.0, (7, 9): 2.0}
@@ -35,7 +35,7 @@ def to_terms(pubo: Pubo, *, vartype: str | None = None) -> dict[tuple[Label, ...
 
 
 def to_dimod(pubo: Pubo, *, vartype: str | None = None) -> Any:
-    """Return a `dimod.BinaryPolynomial` over the labels; variables without a term stay."""
+    """Return a `dimod.BinaryPolynomial` over the labels, with variables that no term uses."""
     import dimod
 
     wanted = _wanted(pubo, vartype)
@@ -64,14 +64,14 @@ def to_bqm(pubo: Pubo, *, vartype: str | None = None) -> Any:
 
 
 def _wanted(pubo: Pubo, vartype: str | None) -> str:
-    """Return the kind of variables that is asked for, or that the polynomial came with."""
+    """Return the kind of variables asked for, or that of the polynomial's source."""
     if vartype not in (None, *VARTYPES):
         raise InputError(f"vartype {shown(vartype)}; expected BINARY or SPIN")
     return vartype or pubo.vartype
 
 
 def to_cimod(pubo: Pubo, *, vartype: str | None = None) -> dict[str, Any]:
-    """Return what `cimod.BinaryPolynomialModel.from_serializable` reads: OpenJij's plain values."""
+    """Return what cimod's (OpenJij's) `BinaryPolynomialModel.from_serializable` reads."""
     wanted = _wanted(pubo, vartype)
     labels = pubo.labels
     kind = _cimod_index(labels)
@@ -88,7 +88,7 @@ def to_cimod(pubo: Pubo, *, vartype: str | None = None) -> dict[str, Any]:
 
 
 def _cimod_index(labels: Sequence[Label]) -> str:
-    """Name the one kind of label that cimod shall use."""
+    """Return cimod's name for the kind of the labels."""
     if all(isinstance(label, int) for label in labels):
         return "IndexType.INT"
     if all(isinstance(label, str) for label in labels):
@@ -98,15 +98,15 @@ def _cimod_index(labels: Sequence[Label]) -> str:
     if len(sizes) == 1 and sizes <= {2, 3, 4} and all(type(p) is int for r in rows for p in r):
         return f"IndexType.INT_TUPLE_{sizes.pop()}"
     raise InputError(
-        "cimod takes labels of one kind only, whole numbers, texts, or rows of 2 to 4 whole "
-        "numbers; write the form terms"
+        "cimod takes labels of one kind: integers, strings, or tuples of 2 to 4 integers; "
+        'use form="terms"'
     )
 
 
 def write_pubo(
     pubo: Pubo, path: str | Path, *, form: str = "terms", vartype: str | None = None
 ) -> None:
-    """Write a polynomial as JSON that others read; see the forms above."""
+    """Write a polynomial as JSON for other programs; `interchange` describes the forms."""
     if form not in FORMS:
         raise InputError(f"form {shown(form)}; expected one of {', '.join(FORMS)}")
     if form == "qcompile":
@@ -134,7 +134,6 @@ def _to_key(term: tuple[Label, ...]) -> str:
     simple = all(isinstance(label, int | str) for label in term)
     if not simple or (term and from_key(key) != list(term)) or (term and not key.strip()):
         raise InputError(
-            f"term {shown(list(term))} cannot be told from others when written with commas; "
-            "write the form terms"
+            f'term {shown(list(term))} is ambiguous when written with commas; use form="terms"'
         )
     return key

@@ -35,7 +35,7 @@ def save_loss(
 
 
 def load_loss(path: str | Path) -> Loss:
-    """Read what `save_loss` wrote."""
+    """Read a loss that `save_loss` wrote."""
     with explained(path):
         content = read_json(path)
         check_header(content, "loss")
@@ -43,7 +43,7 @@ def load_loss(path: str | Path) -> Loss:
 
 
 def loss_to_dict(loss: Loss) -> dict[str, Any]:
-    """Return plain values for a file."""
+    """Return the loss as a record for a file."""
     return {
         "order": loss.order,
         "coefficients": list(loss.coefficients),
@@ -58,7 +58,7 @@ def loss_to_dict(loss: Loss) -> dict[str, Any]:
 
 
 def loss_from_dict(values: Mapping[str, Any]) -> Loss:
-    """Come back from `loss_to_dict`."""
+    """Return the loss of a record that `loss_to_dict` made."""
     return Loss(
         coefficients=tuple(float(a) for a in values["coefficients"]),
         fit=str(values["fit"]),

@@ -1,4 +1,4 @@
-"""The catalogue of machines, TOML files of your own, and live solvers."""
+"""Machines: the catalogue in hardware/, TOML files, and live solvers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["catalogue", "load_machine", "machine_from_sampler", "read_ranges"]
 
 _LARGEST_NUMBER = 1e12
 _LARGEST_FILE = 1 << 19
-# A part of a key between two dots. The time to parse a key grows with the square of its parts.
+# A part of a key between two dots. Parsing time grows with the square of their number.
 _KEY_PART = re.compile(rb"\.[ \t]*+(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*+(?=\.)")
 _MOST_KEY_PARTS = 500
 _RANGES = ("h", "j", "extended_j", "per_qubit_coupling", "per_group_coupling", "annealing_time")
@@ -34,7 +34,7 @@ _PLAIN = frozenset({"title", "topology", "shape", "default"})
 
 
 def catalogue() -> dict[str, Machine]:
-    """Return the machines of hardware/, by name.
+    """Return the machines in hardware/ by name.
 
     >>> sorted(catalogue())[:3]
     ['2000q', 'advantage', 'advantage2']
@@ -47,7 +47,8 @@ def catalogue() -> dict[str, Machine]:
 def load_machine(name: str | Path | None = None) -> Machine:
     """Return a machine by its name in the catalogue or by the path of a TOML file.
 
-    None gives the default. Leap's live solvers come through `machine_from_sampler`.
+    Without a name, return the default machine. For a live Leap solver, use
+    `machine_from_sampler`.
     """
     if name is None:
         return next(machine for machine in catalogue().values() if machine.default)
@@ -55,23 +56,25 @@ def load_machine(name: str | Path | None = None) -> Machine:
     if text.endswith(".toml"):
         path = Path(text)
         if not path.is_file():
-            raise InputError(f"{text}: no such file; expected the TOML of a machine")
+            raise InputError(f"{text}: no such file; expected a machine as TOML")
         return _read(path, path.stem)
     known = _hardware() / f"{text}.toml"
     if "/" in text or not known.is_file():
         names = ", ".join(sorted(catalogue()))
         raise InputError(
-            f"machine {text!r} is not known; expected one of {names}, or the path of a TOML file "
-            "(see qcompile machines)"
+            f"machine {text!r} not found; expected one of {names}, or the path of a TOML file "
+            "(see catalogue())"
         )
     return _read(known, text)
 
 
 def machine_from_sampler(sampler: Any) -> Machine:
-    """Return the machine behind a structured sampler: DWaveSampler or MockDWaveSampler."""
+    """Return the machine of a structured sampler such as DWaveSampler or MockDWaveSampler."""
     properties = getattr(sampler, "properties", {})
     if "topology" not in properties or not hasattr(sampler, "nodelist"):
-        raise InputError(f"{type(sampler).__name__} has no working graph: it is not a machine")
+        raise InputError(
+            f"{type(sampler).__name__}: its working graph is missing; it is no machine"
+        )
     topology = properties["topology"]
     whole = Machine(
         name=str(properties.get("chip_id", "solver")),
@@ -93,12 +96,12 @@ def machine_from_sampler(sampler: Any) -> Machine:
 
 
 def _sizes(topology: str, shape: Sequence[int]) -> tuple[int, ...]:
-    """Solvers state more than the generators take: a Pegasus shape may have one number."""
+    """Return the sizes that the graph generator takes; solvers may state more of them."""
     return tuple(int(s) for s in shape)[: len(LARGEST.get(topology, shape))]
 
 
 def _hardware() -> Traversable:
-    """Find the catalogue: inside the installed package, or beside it in a checkout."""
+    """Return the catalogue: inside the installed package, or beside it in a checkout."""
     installed = files("qcompile") / "hardware"
     if installed.is_dir():
         return installed
@@ -110,16 +113,16 @@ def _read(path: Traversable, name: str) -> Machine:
         with path.open("rb") as stream:
             text = stream.read(_LARGEST_FILE + 1)
         if len(text) > _LARGEST_FILE:
-            raise FormatError(f"more than {_LARGEST_FILE >> 10} kB")
+            raise FormatError(f"the file exceeds {_LARGEST_FILE >> 10} kB")
         parts = itertools.islice(_KEY_PART.finditer(text), _MOST_KEY_PARTS)
         if sum(1 for _ in parts) == _MOST_KEY_PARTS:
-            raise FormatError("keys of very many parts")
+            raise FormatError("dotted keys have too many parts")
         content = tomllib.loads(text.decode())
     except (OSError, ValueError, RecursionError, MemoryError) as error:
-        raise FormatError(f"{path}: not a machine in TOML: {one_line(error)}") from None
+        raise FormatError(f"{path}: invalid TOML: {one_line(error)}") from None
     try:
         return _machine_from(content, name)
-    except ValueError as error:  # ours, and Python's own where a number has too many digits
+    except ValueError as error:  # also raised by Python where a number has too many digits
         raise FormatError(f"{path}: {one_line(error)}") from None
 
 
@@ -160,7 +163,7 @@ def _machine_from(content: Mapping[str, Any], name: str) -> Machine:
 def _check_names(table: Mapping[str, Any], known: Iterable[str], prefix: str) -> None:
     strange = sorted(set(table) - set(known))
     if strange:
-        raise FormatError(f"{prefix}{strange[0]} is not known; expected {', '.join(sorted(known))}")
+        raise FormatError(f"invalid key {prefix}{strange[0]}; expected {', '.join(sorted(known))}")
 
 
 def _whole(value: Any) -> bool:
@@ -198,13 +201,13 @@ def _size(table: Mapping[str, Any], key: str) -> float:
 
 
 def _is_number(value: Any) -> bool:
-    """Whole numbers may be larger than any float."""
+    """Whether a value is a number of reasonable size; integers may exceed any float."""
     plain = isinstance(value, int | float) and not isinstance(value, bool)
     return plain and abs(value) < _LARGEST_NUMBER
 
 
 def read_ranges(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Read ranges as the solver names them, checked."""
+    """Return the ranges of a machine, checked, under the names of `Machine`."""
     given: dict[str, Any] = {}
     for key, value in table.items():
         numbers = isinstance(value, list | tuple) and all(map(_is_number, value))

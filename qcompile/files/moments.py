@@ -39,7 +39,7 @@ def save_moments(moments: Moments, path: str | Path) -> None:
 
 
 def load_moments(path: str | Path) -> Moments:
-    """Read what `save_moments` wrote."""
+    """Read moments that `save_moments` wrote."""
     with explained(path):
         header, arrays = read_npz(path, "moments")
         tensors = {_tensor_key(name): frozen(array) for name, array in arrays.items()}
@@ -48,7 +48,7 @@ def load_moments(path: str | Path) -> Moments:
         features, order = int(header["features"]), int(header["order"])
         squares, count = float(header["sum_of_squares"]), int(header["count"])
         if not (1 <= order <= 8 and features >= 1 and count >= 1 and 0 <= squares < math.inf):
-            raise FormatError("order, features, count or sum of squares are out of range")
+            raise FormatError("order, features, count or sum of squares is out of range")
         missing = {(degree, 0) for degree in range(1, order + 1)} - set(tensors)
         if missing:
             raise FormatError(f"tensors {sorted(missing)} are missing")

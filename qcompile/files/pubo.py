@@ -46,12 +46,12 @@ __all__ = [
 ]
 
 
-# Terms name their variables by 32 bits.
+# Terms store their variables as 32-bit integers.
 _MOST_VARIABLES = 2**31 - 1
 
 
 def encoding_to_dict(encoding: Encoding) -> dict[str, Any]:
-    """Return plain values for a file."""
+    """Return the encoding as a record for a file."""
     bounds = None if encoding.bounds is None else [list(pair) for pair in encoding.bounds]
     return {
         "features": encoding.features,
@@ -62,11 +62,11 @@ def encoding_to_dict(encoding: Encoding) -> dict[str, Any]:
 
 
 def encoding_from_dict(values: Mapping[str, Any], variables: int) -> Encoding:
-    """Come back from `encoding_to_dict`; at most `variables` bits, checked before any are made."""
+    """Return the encoding of a record, after checking that it has at most `variables` bits."""
     bounds = values["bounds"]
     features, bits = int(values["features"]), int(values["bits"])
     if bounds is None and not 0 < features * bits <= variables:
-        raise FormatError(f"{features} weights of {bits} bits in {variables} variables")
+        raise FormatError(f"{features} weights of {bits} bits do not match {variables} variables")
     return Encoding(
         features,
         bits,
@@ -76,7 +76,7 @@ def encoding_from_dict(values: Mapping[str, Any], variables: int) -> Encoding:
 
 
 def save_pubo(pubo: Pubo, path: str | Path) -> None:
-    """Write a polynomial: .npz by the ending, JSON otherwise."""
+    """Write a polynomial as .npz if the name ends so, otherwise as JSON."""
     header = {
         **header_of("pubo"),
         "variables": pubo.variables,
@@ -114,7 +114,7 @@ def _write_pubo_json(stream: IO[bytes], header: Mapping[str, Any], pubo: Pubo) -
 
 
 def load_pubo(path: str | Path) -> Pubo:
-    """Read what `save_pubo` wrote."""
+    """Read a polynomial that `save_pubo` wrote."""
     with explained(path):
         if is_zip(path):
             header, arrays = read_npz(path, "pubo")
@@ -154,17 +154,17 @@ def _pubo_from(header: Mapping[str, Any], terms: list[tuple[Any, Any]]) -> Pubo:
         ),
     )
     if pubo.encoding is not None and pubo.encoding.variables > variables:
-        raise FormatError(f"{pubo.encoding.variables} bits of weights in {variables} variables")
+        raise FormatError(f"{pubo.encoding.variables} bits of weights exceed {variables} variables")
     check_widths(pubo.encoding, pubo.preparation)
     return pubo
 
 
 def _check_terms(rows: NDArray[np.int64], variables: int) -> None:
-    """Raise unless ascending members and ascending, distinct rows: the canonical order."""
+    """Raise FormatError unless members and rows ascend and no row is repeated."""
     if not len(rows):
         return
     if rows.min() < 0 or rows.max() >= variables:
-        raise FormatError(f"a term uses a variable outside of 0..{variables - 1}")
+        raise FormatError(f"a term uses an invalid variable; expected 0 to {variables - 1}")
     if np.any(np.diff(rows, axis=1) <= 0):
         raise FormatError("the variables of a term are not ascending")
     step = np.diff(rows, axis=0)
@@ -174,16 +174,16 @@ def _check_terms(rows: NDArray[np.int64], variables: int) -> None:
 
 
 def check_widths(encoding: Encoding | None, preparation: Preparation | None) -> None:
-    """Raise unless a weight for each feature that the data have when they are prepared."""
+    """Raise FormatError unless there is one weight for each feature of the prepared data."""
     if encoding is None or preparation is None or encoding.features == preparation.features:
         return
     raise FormatError(
-        f"{encoding.features} weights for data that are prepared to {preparation.features} features"
+        f"{encoding.features} weights do not match {preparation.features} features of prepared data"
     )
 
 
 def numbers(values: Any, *, dimensions: int = 1) -> NDArray[Any]:
-    """Raise unless a plain list of numbers, or on a list of such lists."""
+    """Return an array of numbers, or raise FormatError."""
     array = np.asarray(values)
     if not array.size:
         return array.reshape(-1)
@@ -193,7 +193,7 @@ def numbers(values: Any, *, dimensions: int = 1) -> NDArray[Any]:
 
 
 def whole(values: Any, *, dimensions: int = 1) -> NDArray[np.int64]:
-    """Raise unless a plain list of whole numbers."""
+    """Return an array of integers, or raise FormatError."""
     array = numbers(values, dimensions=dimensions)
     if array.size and array.dtype.kind not in "iu":
         raise FormatError("expected whole numbers for variables")

@@ -1,8 +1,8 @@
 """A QUBO to disk and back: dimod's JSON with all that is needed to decode an answer, and others.
 
-By ending: .json (dimod's serialization, streamed), .npz, .bqm (`dimod ... to_file`), and the plain
-formats .lp, .qubo (qbsolv) and .coo, which other solvers read. A format that cannot hold everything
-refuses and says why.
+The ending chooses the format: .json (dimod's serialization, streamed), .npz, .bqm (dimod's
+`to_file`), or a text for other solvers: .lp, .qubo (qbsolv), .coo. If a format cannot store a part
+of the problem, writing raises an error that says which.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = ["ENDINGS", "load_qubo", "save_qubo"]
 
 
 ENDINGS = (".json", ".npz", ".bqm", ".lp", ".qubo", ".coo")
-# tables that are marked as arrays, the marks themselves, and what only .npz files say
+# tables that are marked as arrays, the marks themselves, and keys that only .npz files have
 _NOT_MARKED = {"marks", "ancillas", "terms", "strength_on", "strength_off", "type", "offset"}
 
 
@@ -58,9 +58,9 @@ def save_qubo(
 ) -> None:
     """Write a QUBO in the format that the ending names.
 
-    With `pubo`, the polynomial that was reduced, .json and .npz files carry its fingerprint, so
-    that `qcompile verify` can tell whether any coefficient was changed. `drop_offset` lets formats
-    without a place for the offset leave it out.
+    `pubo` is the polynomial that was reduced. If given, .json and .npz files carry its fingerprint,
+    so that `verify` notices any changed coefficient. `drop_offset` allows the formats that cannot
+    store the offset to omit it.
     """
     ending = ".json" if str(path) == "-" else Path(path).suffix.lower()
     if ending not in ENDINGS:
@@ -68,7 +68,7 @@ def save_qubo(
     if ending in (".qubo", ".coo") and qubo.offset and not drop_offset:
         raise InputError(
             f"{path}: {ending} files have no place for the offset {qubo.offset:g}, which energies "
-            "need: use .json, .bqm or .lp, or leave it out with --drop-offset"
+            "include: use .json, .bqm or .lp, or leave it out with drop_offset=True"
         )
     if ending == ".npz":
         _write_binary(qubo, path, _metadata(qubo, pubo))
@@ -84,7 +84,7 @@ def save_qubo(
 
 
 def _metadata(qubo: Qubo, pubo: Pubo | None) -> dict[str, Any]:
-    """Return what dimod knows nothing of: enough to decode an answer found elsewhere."""
+    """Return the record that dimod has no place for: enough to decode samples from elsewhere."""
     encoding, loss, preparation = qubo.encoding, qubo.loss, qubo.preparation
     known: dict[str, Any] = {
         "version": FORMAT_VERSION,
@@ -116,7 +116,7 @@ def _metadata(qubo: Qubo, pubo: Pubo | None) -> dict[str, Any]:
 
 
 def _in_plain_sight(qubo: Qubo) -> dict[str, Any]:
-    """Give copies, for whoever decodes by hand, of what the full records say."""
+    """Return copies of values in the full records, for people who decode by hand."""
     loss, preparation = qubo.loss, qubo.preparation
     return {
         "prior_std": None if loss is None else loss.prior_std,
@@ -141,7 +141,7 @@ def _record_mark(known: Mapping[str, Any], qubo: Qubo) -> str:
 
 
 def _kept(qubo: Qubo, pubo: Pubo) -> Pubo:
-    """Return the polynomial that the ancillas carry: without what a budget left out."""
+    """Return the polynomial without the terms that a budget of ancillas left out."""
     return pubo if qubo.truncated is None else pubo - qubo.truncated
 
 
@@ -190,7 +190,7 @@ def _write_list(stream: IO[bytes], before: bytes, name: str, array: NDArray[Any]
 
 
 def _ancilla_items(qubo: Qubo) -> Iterator[bytes]:
-    """Give [[index, [factor, factor]], ...] without its outer brackets, in pieces."""
+    """Yield [[index, [factor, factor]], ...] without its outer brackets, in pieces."""
     factors = qubo.ancillas.factors.tolist()
     for start in range(0, len(factors), LINES):
         rows = enumerate(factors[start : start + LINES], qubo.logical + start)
@@ -217,10 +217,10 @@ def _write_binary(qubo: Qubo, path: str | Path, known: Mapping[str, Any]) -> Non
 
 
 def load_qubo(path: str | Path) -> tuple[Qubo, Fingerprint | None]:
-    """Read a .json or .npz file; gives the QUBO and the fingerprint of its polynomial, if any."""
+    """Read a .json or .npz file; return the QUBO and the fingerprint of its polynomial, if any."""
     check_exists(path)
     if Path(path).suffix.lower() not in (".json", ".npz"):
-        raise InputError(f"{path}: expected a QUBO as .json or .npz, which tell about its ancillas")
+        raise InputError(f"{path}: expected a QUBO as .json or .npz, which record its ancillas")
     with explained(path):
         if is_zip(path):
             header, arrays = read_npz(path, "qubo")
@@ -243,7 +243,7 @@ def load_qubo(path: str | Path) -> tuple[Qubo, Fingerprint | None]:
                 content["num_variables"],
                 content["num_interactions"],
             ):
-                raise FormatError("the numbers of variables or pairs are not what is said")
+                raise FormatError("the numbers of variables or pairs differ from those stated")
             first, second = np.minimum(head, tail), np.maximum(head, tail)
         qubo = _assemble(known, offset, linear, first, second, quadratic, factors, tables)
         qubo = replace(qubo, seal=_seal(known, qubo))
@@ -256,7 +256,7 @@ def load_qubo(path: str | Path) -> tuple[Qubo, Fingerprint | None]:
 
 
 def _seal(known: Mapping[str, Any], qubo: Qubo) -> Seal:
-    """Compare the record with its mark; the copies in plain sight must say what it says."""
+    """Compare the record with its mark, and the copies for people with the record."""
     marks = known["marks"]
     rows = tuple(str(mark) for mark in marks["rows"])
     agree = all(known[name] == value for name, value in _in_plain_sight(qubo).items())
@@ -271,7 +271,7 @@ def _qcompile_info(content: Any) -> dict[str, Any]:
     info = content.get("info")
     known = info.get("qcompile") if isinstance(info, dict) else None
     if not isinstance(known, dict):
-        raise FormatError("has no info about its ancillas: it was not written by qcompile")
+        raise FormatError("info about ancillas is missing: it was not written by qcompile")
     if known.get("version") != FORMAT_VERSION:
         raise FormatError(
             f"format version {known.get('version')!r}; this qcompile reads {FORMAT_VERSION}"
@@ -297,7 +297,7 @@ def _assemble(
     factors: Any,
     tables: list[Any],
 ) -> Qubo:
-    """Put a QUBO together, checking what everything else relies on."""
+    """Return the QUBO of a file, after checking what other passes rely on."""
     uses, *strengths = map(numbers, tables)
     values: list[Floats] = [frozen(numbers(v)) for v in (linear, quadratic, *strengths)]
     for array in values:
@@ -305,27 +305,27 @@ def _assemble(
     logical, size = int(known["variables"]), len(values[0])
     pairs = whole(factors, dimensions=2).reshape(-1, 2)
     if not 0 <= logical <= size or len(pairs) != size - logical:
-        raise FormatError(f"{size} variables, {logical} bits, {len(pairs)} ancillas do not fit")
+        raise FormatError(f"{logical} bits and {len(pairs)} ancillas do not match {size} variables")
     own = np.arange(logical, size)
     if len(pairs) and not (pairs.min() >= 0 and (pairs < own[:, None]).all()):
         raise FormatError("an ancilla has a factor that does not come before it")
     if any(len(table) != len(pairs) for table in (uses, *strengths)):
         raise FormatError("the table of ancillas is incomplete")
     if not len(first) == len(second) == len(values[1]):
-        raise FormatError("lists of pairs of different lengths")
+        raise FormatError("the lists of pairs differ in length")
     if len(first) and not (first.min() >= 0 and (first < second).all() and second.max() < size):
-        raise FormatError("a pair is not made of two of the variables")
+        raise FormatError("a pair has an invalid variable")
     keys = second.astype(np.int64) << 32 | first.astype(np.int64)
     if np.any(np.diff(keys) <= 0):
         order = np.argsort(keys)
         if np.any(np.diff(keys[order]) == 0):
-            raise FormatError("a pair is there twice")
+            raise FormatError("a pair is repeated")
         first, second, values[1] = first[order], second[order], frozen(values[1][order])
     encoding = None
     if known["features"] is not None:
         encoding = encoding_from_dict(known, logical)
         if encoding.variables > logical:
-            raise FormatError(f"{encoding.variables} bits of weights in {logical} variables")
+            raise FormatError(f"{encoding.variables} bits of weights exceed {logical} variables")
         check_widths(encoding, preparation_from_dict(known["preparation"]))
     record, truncated = known["loss_record"], known["truncated"]
     return Qubo(

@@ -15,19 +15,19 @@ LINES = 1 << 14
 
 
 def _coo_lines(qubo: Qubo) -> Iterator[bytes]:
-    """Row, column, value; diagonal entries are the linear terms."""
+    """Yield lines of row, column and value; diagonal entries are the linear terms."""
     yield b"# vartype=BINARY\n"
     yield from _entries(qubo)
 
 
 def _qbsolv_lines(qubo: Qubo) -> Iterator[bytes]:
-    """The qbsolv format: diagonal first, then pairs with the smaller variable first."""
+    """Yield lines for qbsolv: first the diagonal, then pairs, the smaller variable first."""
     yield f"p qubo 0 {qubo.variables} {qubo.variables} {len(qubo.first)}\n".encode()
     yield from _entries(qubo)
 
 
 def _entries(qubo: Qubo) -> Iterator[bytes]:
-    everything = np.arange(qubo.variables)  # also zeros: no variable gets lost
+    everything = np.arange(qubo.variables)  # zeros too, so that no variable is lost
     for rows, columns, values in (
         (everything, everything, qubo.linear),
         (qubo.first, qubo.second, qubo.quadratic),
@@ -41,7 +41,7 @@ def _entries(qubo: Qubo) -> Iterator[bytes]:
 
 
 def _lp_lines(qubo: Qubo) -> Iterator[bytes]:
-    """CPLEX LP text; a variable fixed at 1 carries the offset, the [ ] part is halved."""
+    """Yield lines of CPLEX LP; a variable fixed at 1 carries the offset, [ ] is halved."""
     yield b"Minimize\n obj:"
     yield f" {qubo.offset:+.17g} one\n".encode()
     for start in range(0, qubo.variables, LINES):

@@ -34,10 +34,10 @@ _PLAIN_TYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)")
 def save_samples(samples: Samples, path: str | Path, *, problem: Any = None) -> None:
     """Write dimod's JSON of a SampleSet; `dimod.SampleSet.from_serializable` opens it.
 
-    Variables have the labels, and are of the kind, that the source of the `problem` gave them.
+    With a `problem`, variables get the labels and the kind (BINARY or SPIN) of its source.
 
-    Seconds by the clock of this computer are left out: the same search gives the same file. What
-    a machine bills for stays.
+    Wall-clock times are left out, so that the same search gives the same file. Times that a
+    solver bills are kept.
     """
     kept = {k: v for k, v in samples.info.items() if not _is_clock(k, v)}
     found = replace(samples, info=kept).to_sampleset()
@@ -51,7 +51,7 @@ def save_samples(samples: Samples, path: str | Path, *, problem: Any = None) -> 
 
 
 def _spare_integers(array: dict[str, Any]) -> None:
-    """Write large whole energies as floats: dimod makes integers of any size of them."""
+    """Make large integral energies floats: dimod writes them as integers of any size."""
     array["data"] = [float(v) if abs(v) > _LARGEST_INTEGER else v for v in array["data"]]
 
 
@@ -62,9 +62,9 @@ def _is_clock(key: str, value: Any) -> bool:
 
 
 def load_samples(path: str | Path, problem: Problem) -> Samples:
-    """Read a SampleSet of dimod's JSON: bits of the problem, or bits and ancillas.
+    """Read a SampleSet in dimod's JSON with the bits of the problem, or its bits and ancillas.
 
-    Energies are recomputed; where the file's own differ, the samples are of another problem.
+    Energies are recomputed. If those in the file differ, the samples belong to another problem.
     """
     with explained(path):
         content = read_json(path)
@@ -74,7 +74,7 @@ def load_samples(path: str | Path, problem: Problem) -> Samples:
 
 
 def sampleset_of(content: dict[str, Any]) -> Any:
-    """Read dimod's plain values of a SampleSet, sizes checked first."""
+    """Return the SampleSet of dimod's plain values, after checking its sizes."""
     import dimod
 
     rows, labels = content.get("num_rows"), content.get("num_variables")
@@ -85,14 +85,14 @@ def sampleset_of(content: dict[str, Any]) -> Any:
         or rows * labels > _MOST_VALUES
         or content.get("use_bytes")
     ):
-        raise FormatError("expected plain numbers of samples")
+        raise FormatError("invalid number of samples or variables, or numbers as bytes")
     what = f"holding {rows:,} samples of {labels:,} variables"
     memory.require(8 * rows * labels, what, "keep fewer samples", announce=False)
     _check_arrays(content, rows)
     try:
         return dimod.SampleSet.from_serializable(content)
     except (AttributeError, IndexError, AssertionError, OverflowError) as error:
-        raise FormatError(f"not a whole SampleSet ({error})") from None
+        raise FormatError(f"the SampleSet is incomplete ({error})") from None
 
 
 def _check_arrays(content: Mapping[str, Any], rows: int) -> None:
@@ -107,7 +107,7 @@ def _check_arrays(content: Mapping[str, Any], rows: int) -> None:
 
 
 def _arrays_in(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Return what dimod would take for arrays among other values."""
+    """Yield the values that dimod would take for arrays."""
     if isinstance(value, dict) and value.get("type") == "array":
         yield value
     elif isinstance(value, dict | list):
@@ -116,7 +116,7 @@ def _arrays_in(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def from_sampleset(found: Any, problem: Problem) -> Samples:
-    """Take samples of a problem, with or without its ancillas; energies must be its own."""
+    """Return the samples of a problem, with or without its ancillas, after checking energies."""
     if not len(found):
         raise FormatError("no samples")
     binary = found.change_vartype("BINARY", inplace=False)
@@ -129,9 +129,9 @@ def from_sampleset(found: Any, problem: Problem) -> Samples:
     missing = [v for v in range(known) if v not in place]
     if missing or len(place) != known:
         raise FormatError(
-            f"samples of {len(place)} variables, without variable {missing[0]}"
+            f"samples of {len(place)} variables; variable {missing[0]} is missing"
             if missing
-            else f"samples of {len(place)} variables; the problem has {known}: they are of another"
+            else f"samples of {len(place)} variables; expected {known}, as in the problem"
         )
     values = np.asarray(binary.record.sample)[:, [place[v] for v in range(known)]]
     with_ancillas = known == every > logical
@@ -146,11 +146,11 @@ def from_sampleset(found: Any, problem: Problem) -> Samples:
     if not np.abs(own - true).max() <= _SAME * max(1e-300, np.abs(own).max(), np.abs(true).max()):
         raise FormatError(
             f"a sample has energy {own[0]:.6g} in the file and {true[0]:.6g} on the problem: they "
-            "are of another problem"
+            "belong to another problem"
         )
     occurrences = frozen(binary.record.num_occurrences, np.int64)
     if occurrences.min() < 1:
-        raise FormatError("a sample that occurred less than once")
+        raise FormatError("num_occurrences: expected 1 or more")
     breaks = _vector(binary, "chain_break_fraction")
     if breaks is not None and not ((breaks >= 0) & (breaks <= 1)).all():
         raise FormatError("chain_break_fraction: expected shares from 0 to 1")
@@ -163,7 +163,7 @@ def from_sampleset(found: Any, problem: Problem) -> Samples:
     )
     if read.broken is not None and ((read.broken > 0) != (read.chain_breaks > 0)).any():
         raise FormatError(f"{BROKEN}: differs from chain_break_fraction")
-    if with_ancillas:  # every read of such a sample has these very ancillas
+    if with_ancillas:  # every read of this sample has the same ancillas
         return replace(read, wrong=alike(read.violations > 0, occurrences))
     return read
 
@@ -171,7 +171,7 @@ def from_sampleset(found: Any, problem: Problem) -> Samples:
 def _counts(
     found: Any, name: str, most: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64] | None:
-    """Read whole numbers from 0 on, not above `most`."""
+    """Return a vector of counts, checked to be integers from 0 to `most`."""
     vector = _vector(found, name)
     if vector is None:
         return None
@@ -180,7 +180,7 @@ def _counts(
     if not ((counts == vector) & (counts >= 0)).all():
         raise FormatError(f"{name}: expected whole numbers from 0 on")
     if most is not None and (counts > most).any():
-        raise FormatError(f"{name}: more than the sample occurred")
+        raise FormatError(f"{name}: exceeds the occurrences of the sample")
     return frozen(counts, np.int64)
 
 
@@ -189,5 +189,5 @@ def _vector(found: Any, name: str) -> NDArray[Any] | None:
         return None
     vector = np.asarray(found.record[name])
     if vector.ndim != 1:
-        raise FormatError(f"{name}: expected one number a sample")
+        raise FormatError(f"{name}: expected one number per sample")
     return vector

@@ -43,6 +43,10 @@ _LONGEST_LABEL = 200
 _OWN_PARAMETERS = {"num_reads": "reads", "time_limit": "time_limit"}
 
 
+# Solver parameters that have a parameter of their own here.
+_OWN_PARAMETER = {"num_reads": "reads", "time_limit": "time_limit"}
+
+
 @dataclass(frozen=True)
 class Request:
     """What the user asks for: the solver, its parameters, and how to embed and decode.

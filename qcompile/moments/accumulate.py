@@ -1,10 +1,10 @@
 """Dataset -> Moments: the only pass that sees the data.
 
 For order k the sums Σ_i z_i^{⊗a}, a = 1..k, are what the polynomial needs; the fit of the 0-1 risk
-(odd k) needs Σ_i |x_i|^e z_i^{⊗a} for odd a and e = -a, 2, ..., k - a besides.
+(odd k) also needs Σ_i |x_i|^e z_i^{⊗a} for odd a and e = -a, 2, ..., k - a.
 
-Price: C(n + k - 1, k) numbers (twice that for odd k), and that many multiply-adds an example for
-dense rows; with s stored entries a row, C(s + k - 1, k).
+Cost: C(n + k - 1, k) numbers (twice that for odd k) and as many multiply-adds per dense row, or
+C(s + k - 1, k) per sparse row with s stored entries.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["check_order", "memory_needed", "moments_of", "moments_of_rows", "ten
 
 
 MAX_ORDER = 8
-_LARGEST = 1e30  # its eighth power, times many rows, is still a number
+_LARGEST = 1e30  # its eighth power, summed over many rows, is still finite
 
 
 def moments_of(
@@ -40,10 +40,10 @@ def moments_of(
     fit: bool | None = None,
     progress: Progress | None = None,
 ) -> Moments:
-    """Sum up what a loss of degree `order` needs to know about the data.
+    """Return the sums over the rows that a loss of degree `order` needs.
 
-    `fit` adds the sums for fitting the 0-1 risk; by default it does for odd orders. `data` may come
-    in parts: moments of disjoint rows add up, ``sum(map(moments_of, parts))`` gives the same.
+    `fit` adds the sums for fitting the 0-1 risk (default: for odd orders). `data` may be an
+    iterable of parts: moments of disjoint rows add up, as ``sum(map(moments_of, parts))`` shows.
     `progress(done, total)` counts the rows of a data set.
 
     >>> from qcompile.data import read
@@ -68,25 +68,25 @@ def moments_of(
 
 
 def check_order(order: int) -> None:
-    """Refuse degrees that are not supported."""
+    """Raise InputError if a degree is not supported."""
     if not 1 <= order <= MAX_ORDER:
         raise InputError(f"order {order}; expected 1 to {MAX_ORDER}")
 
 
 def moments_of_rows(x: Matrix, signs: Floats, order: int, *, fit: bool) -> Moments:
-    """Sum over rows with signs -1 or +1; there may be none."""
+    """Return the sums over rows with signs -1 or +1; there may be no rows."""
     total = _Sums(tensor_keys(order, fit=fit))
     total.add(x, signs)
     return total.moments(order, None, Source())
 
 
 def _check_sizes(x: Matrix) -> None:
-    """Refuse numbers whose powers would overflow or vanish."""
+    """Raise InputError if powers of the values would overflow or underflow."""
     smallest, largest = extent(x.data if hasattr(x, "indptr") else x)
     if largest > _LARGEST or smallest < 1 / _LARGEST:
         raise InputError(
             f"features with values from {smallest:.3g} to {largest:.3g}; expected sizes from "
-            f"{1 / _LARGEST:g} to {_LARGEST:g}: use --scale max-abs or standard"
+            f'{1 / _LARGEST:g} to {_LARGEST:g}: use scale="max-abs" or "standard"'
         )
 
 
@@ -117,14 +117,14 @@ def tensor_keys(order: int, *, fit: bool) -> tuple[tuple[int, int], ...]:
 
 
 def memory_needed(features: int, order: int, *, fit: bool) -> int:
-    """Bytes that the sums take while they are being added up."""
+    """Return the bytes that the sums take while they are being added."""
     held = sum(multisets.count(features, degree) for degree, _ in tensor_keys(order, fit=fit))
-    # the running sums and those of the parts that are being worked on
+    # the running sums, and those of the parts in progress
     return 8 * held + max(16 * held, min(products.SPARE_MEMORY, 32 * held))
 
 
 class _Sums:
-    """Running sums; they grow when a later part has more features."""
+    """Running sums, which grow when a later part has more features."""
 
     def __init__(self, keys: tuple[tuple[int, int], ...]) -> None:
         self.features = self.count = 0
@@ -138,7 +138,7 @@ class _Sums:
         norms = row_norms(x)
         self.count += len(y)
         self._squares += float(np.sum(norms**2))
-        used = norms > 0  # a zero row has margin 0 for all weights: it only counts
+        used = norms > 0  # a zero row has margin 0 for all weights: it only adds to the count
         if not used.all():
             x, y, norms = x[used], y[used], norms[used]
         if len(y):
@@ -155,7 +155,7 @@ class _Sums:
             memory_needed(features, order, fit=fits),
             f"moments of degree {order} over {features:,} features "
             f"({multisets.count(features, order):,} products each)",
-            "choose the most useful ones with --features K, or a lower --order",
+            "choose the most useful ones with features=K, or a lower order=",
         )
         self.features = features
         for (degree, power), tensor in self._tensors.items():

@@ -47,19 +47,19 @@ def moments_dask(
     bias: bool = False,
     client: Any = None,
 ) -> Moments:
-    """Take the moments of a Dask collection, partition by partition, where the partitions are.
+    """Return the moments of a Dask collection, summed where its partitions are.
 
     A bag holds svmlight lines (``dask.bag.read_text``) or data sets; an array holds rows, in
     chunks, with an array of `labels` beside it; a sequence of delayed objects holds data sets.
     `scale`, `features` and `bias` prepare the rows as `qcompile.prepare` does, by the statistics
-    of all of them. Without a `client`, Dask's current client or its default scheduler works. The
-    result equals that of the rows in one place up to rounding. The same partitions give the same
-    bits on any number of workers.
+    of all rows. Without a `client`, Dask's current client or its default scheduler does the work.
+    The result equals that of `moments_of` on all rows up to rounding. The same partitions give the
+    same bits on any number of workers.
     """
     check_order(order)
     pieces = _pieces(collection, labels)
     if not pieces:
-        raise InputError("a collection without partitions; expected rows")
+        raise InputError("the collection has no partitions; expected rows")
     options = DataOptions(positive=positive, scale=scale, features=features, bias=bias)
 
     def total(wanted: Wanted) -> Part:
@@ -82,14 +82,14 @@ def moments_dask(
 
 
 def _pieces(collection: Any, labels: Any) -> list[Any]:
-    """Return the partitions as delayed objects that `_sum_on_worker` understands."""
+    """Return the partitions as delayed objects that `_sum_on_worker` takes."""
     from dask.delayed import Delayed, delayed
 
     if hasattr(collection, "to_delayed") and hasattr(collection, "chunks"):
         return _chunks(collection, labels)
     if labels is not None:
         raise InputError(
-            f"labels beside a {type(collection).__name__}; expected them beside a Dask array only"
+            f"labels= with a {type(collection).__name__}; expected it with a Dask array only"
         )
     if hasattr(collection, "to_delayed"):
         parts = collection.to_delayed()
@@ -108,13 +108,13 @@ def _chunks(rows: Any, labels: Any) -> list[Any]:
     from dask.delayed import delayed
 
     if labels is None:
-        raise InputError("a Dask array without labels; expected an array of them beside it")
+        raise InputError("labels are missing; expected labels= with a Dask array")
     if not hasattr(labels, "rechunk"):
         labels = dask.array.from_array(np.asarray(labels), chunks=-1)
     if np.isnan(rows.shape + labels.shape).any():
         raise InputError(
-            "a Dask array whose chunks have unknown sizes; call compute_chunk_sizes() on it and on "
-            "its labels first"
+            "the chunk sizes of a Dask array are unknown; call compute_chunk_sizes() on rows and "
+            "labels first"
         )
     if rows.ndim != 2 or labels.ndim != 1 or rows.shape[0] != labels.shape[0]:
         raise InputError(
@@ -128,12 +128,12 @@ def _chunks(rows: Any, labels: Any) -> list[Any]:
 
 
 def _pair(x: Any, labels: Any) -> AnyPart:
-    """Sparse chunks come as scipy or as pydata matrices."""
+    """Return a chunk of rows and its labels; a sparse chunk may be of pydata or of SciPy."""
     return (x.to_scipy_sparse() if hasattr(x, "to_scipy_sparse") else x), labels
 
 
 def _elements(elements: Any, name: str) -> Any:
-    """Return a partition of a bag as text, or as data sets."""
+    """Return a partition of a bag as text or as data sets."""
     held = list(elements)
     if held and all(isinstance(element, Dataset) for element in held):
         return held
@@ -153,8 +153,8 @@ def _sum_on_worker(source: Any, name: str, wanted: Wanted) -> Part:
             return local_total(source, [name] * len(source))(wanted)
         if isinstance(source, str) and not Path(source).is_file():
             raise InputError(
-                f"{name}: a worker does not see this file; expected it on a disk that all workers "
-                f"share, as {source}"
+                f"{name}: not found on a worker; expected it on a disk that all workers share, "
+                f"as {source}"
             )
         if not isinstance(source, str | TextPart | Dataset | tuple):
             raise InputError(f"{name} is a {type(source).__name__}; expected a data set")
@@ -164,7 +164,7 @@ def _sum_on_worker(source: Any, name: str, wanted: Wanted) -> Part:
 def total_on(client: Any, sources: Sequence[AnyPart], names: Sequence[str]) -> Total:
     """Return the function that sums over the parts on the workers.
 
-    Only sums travel, and the full names of files. The function reports how many parts are summed.
+    Only sums and the full names of files travel. The function reports how many parts are summed.
     """
     sources = [os.path.realpath(part) if isinstance(part, str) else part for part in sources]
 
@@ -179,7 +179,7 @@ def total_on(client: Any, sources: Sequence[AnyPart], names: Sequence[str]) -> T
                 future.add_done_callback(count)
             return future
 
-        # no leaf is held here: workers forget its sums as soon as they are joined
+        # no leaf is kept here, so that workers free its sums as soon as they are joined
         def joined(one: Any, two: Any) -> Any:
             return submit_task(client, join, one, two, wanted.positive)
 

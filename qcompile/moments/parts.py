@@ -1,10 +1,9 @@
 """Moments of data in parts: files, or the partitions of a collection.
 
-Each part is summed by itself, wherever that happens, and sums are joined in pairs by a tree that
-depends on the number of parts alone. So the same parts give the same moments, bit for bit, on one
-machine and on many. No part has to know the others: its signs are relative to the first label it
-saw, and are turned round where parts meet; it may be narrower than others, have one class only, or
-be empty.
+Each part is summed by itself, and sums are joined in pairs along a tree that depends only on the
+number of parts. So the same parts give the same moments, bit for bit, on one machine and on many.
+A part needs no knowledge of the others: its signs are relative to the first label in it and are
+flipped when it is joined. It may have fewer features than others, only one class, or no rows.
 """
 
 from __future__ import annotations
@@ -50,12 +49,12 @@ __all__ = [
 
 Handle = TypeVar("Handle")
 _MOST_LABELS = 100
-ANY_WIDTH = 0  # a preparation that treats each row by itself, however wide
+ANY_WIDTH = 0  # raw_features of a preparation that treats each row by itself
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to sum over the rows of a part; `columns` are the statistics that scaling needs."""
+    """What to sum over the rows of a part; `columns` asks for the statistics for scaling."""
 
     order: int
     fit: bool
@@ -70,12 +69,12 @@ class Wanted:
 class Part:
     """Sums over the rows of one part, or of several that were joined.
 
-    `labels` says for each label in which part it was first seen; the first of them is the one
-    that counts as +1, unless one was named.
+    `labels` maps each label to the part in which it was first seen. The first label counts as +1
+    unless `Wanted.positive` names one.
     """
 
     name: str
-    sums: Any  # Moments or Columns: both add, and know how to turn labels round
+    sums: Any  # Moments or ColumnStatistics: both have + and flipped()
     labels: Mapping[float, str]
     index_base: int | None
     digests: tuple[str, ...] | None
@@ -83,7 +82,7 @@ class Part:
 
 @dataclass(frozen=True)
 class TextPart:
-    """Svmlight text that is no file."""
+    """Svmlight text in memory."""
 
     text: bytes
 
@@ -92,8 +91,8 @@ AnyPart = str | TextPart | Dataset | tuple[Matrix, Any]
 
 
 def sum_part(source: AnyPart, name: str, wanted: Wanted) -> Part:
-    """Sum over a part: a file, svmlight text, a data set, or rows and labels."""
-    # one core for matrix products, here as on workers: their rounding depends on it
+    """Return the sums over a part: a file, svmlight text, a data set, or rows and labels."""
+    # one core for matrix products, here and on workers, as their rounding depends on it
     with products.single_threaded_blas():
         if isinstance(source, Dataset):
             return _sum_dataset(source, name, wanted)
@@ -123,11 +122,11 @@ def _sum_text(source: str | TextPart, name: str, wanted: Wanted) -> Part:
 
 
 def _sum_dataset(data: Dataset, name: str, wanted: Wanted) -> Part:
-    """Sum over rows that have their signs already."""
+    """Return the sums over rows that already have signs."""
     if wanted.columns or wanted.preparation is not None or wanted.positive is not None:
         raise InputError(
-            f"{name}: a data set that is read already; expected lines or arrays where they are to "
-            "be scaled or relabelled: use prepare() on all rows before, or leave these options out"
+            f"{name}: a data set cannot be scaled or relabelled in parts; expected lines or "
+            "arrays: use prepare() on all rows before, or leave these options out"
         )
     sums = moments_of(data, wanted.order, fit=wanted.fit)
     return Part(name, sums, {1.0: name, -1.0: name}, None, None)
@@ -142,7 +141,7 @@ def _sum_arrays(x: Any, labels: Any, name: str, wanted: Wanted) -> Part:
         values = np.asarray(labels, dtype=np.float64)
         rows: Any = canonical(x) if sp.issparse(x) else np.asarray(x, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name}: rows or labels that are no real numbers") from None
+        raise InputError(f"{name}: invalid rows or labels; expected real numbers") from None
     if rows.ndim != 2 or values.shape != (rows.shape[0],):
         raise InputError(
             f"{name}: rows of shape {rows.shape} with labels of shape {values.shape}; expected "
@@ -158,7 +157,7 @@ def _sum_arrays(x: Any, labels: Any, name: str, wanted: Wanted) -> Part:
 
 
 def _kept(labels: Mapping[float, str], positive: float | None) -> dict[float, str]:
-    """Return the first labels, and the positive one wherever it was seen."""
+    """Return the first labels, and the positive one if it was seen at all."""
     kept = dict(itertools.islice(labels.items(), _MOST_LABELS))
     if positive is not None and positive in labels:
         kept[positive] = labels[positive]
@@ -185,7 +184,7 @@ def _nothing(wanted: Wanted) -> Any:
 
 
 def _widened(x: Matrix, width: int) -> Matrix:
-    """Append columns of zeros that this part happens not to have."""
+    """Append columns of zeros for features that this part does not have."""
     if x.shape[1] == width:
         return x
     if not hasattr(x, "indptr"):
@@ -196,11 +195,11 @@ def _widened(x: Matrix, width: int) -> Matrix:
 
 
 def join(one: Part, two: Part, positive: float | None) -> Part:
-    """Add the sums of two parts, signs made to agree."""
+    """Return the sum of two parts, after making their signs agree."""
     if None not in (one.index_base, two.index_base) and one.index_base != two.index_base:
         raise LateIndexZeroError(
             f"{one.name} and {two.name}: only one of them uses index 0; expected all files to "
-            "count from the same index (pass --index-base 0 if they are 0-based)"
+            "count from the same index (pass index_base=0 if they are 0-based)"
         )
     later = {label: name for label, name in two.labels.items() if label not in one.labels}
     labels = _kept({**one.labels, **later}, positive)
@@ -209,7 +208,7 @@ def join(one: Part, two: Part, positive: float | None) -> Part:
         raise InputError(
             f"{labels[third]}: label {shortest(third)} is a third class after {shortest(first)} "
             f"and {shortest(second)}; expected two: choose one against the rest with "
-            "--positive LABEL"
+            "positive=LABEL"
         )
     turn = positive is None and bool(two.labels) and next(iter(two.labels)) != next(iter(labels))
     digests = None
@@ -227,7 +226,7 @@ def join(one: Part, two: Part, positive: float | None) -> Part:
 def add_up(
     count: int, leaf: Callable[[int], Handle], joined: Callable[[Handle, Handle], Handle]
 ) -> Handle:
-    """Join leaves 0, 1, ... in pairs; at most log2(count) sums wait at a time.
+    """Join leaves 0, 1, ... in pairs, holding at most log2(count) sums at a time.
 
     >>> add_up(5, str, lambda a, b: f"({a}{b})")
     '(((01)(23))4)'
@@ -249,9 +248,9 @@ Total = Callable[[Wanted], Part]
 def moments_of_parts(
     total: Total, name: str, options: DataOptions, order: int, *, fit: bool
 ) -> Moments:
-    """Take the moments of all parts; `total` sums over them, here or elsewhere.
+    """Return the moments of all parts; `total` sums over them, here or on a cluster.
 
-    Scaling by columns, choosing features and a bias column take a pass of their own first.
+    Scaling by columns, choosing features and a bias column need an extra pass first.
     """
     check_order(order)
     _refuse_what_needs_all_rows(options)
@@ -290,7 +289,7 @@ def _moments(total: Total, name: str, options: DataOptions, wanted: Wanted) -> M
     if found.digests is not None and len(found.digests) > 1:
         digest = digest_of_digests(found.digests)
         about = replace(about, sha256=digest, parts=len(found.digests))
-    elif found.digests is not None:  # as if it had been read here
+    elif found.digests is not None:  # the same record as of a file that is read here
         about = replace(about, name=Path(found.name).name, sha256=found.digests[0])
     prepared = replace(
         labels if wanted.preparation is None else wanted.preparation,
@@ -300,13 +299,13 @@ def _moments(total: Total, name: str, options: DataOptions, wanted: Wanted) -> M
     if prepared.raw_features == ANY_WIDTH:
         prepared = replace(prepared, raw_features=moments.features)
     moments = replace(moments, preparation=prepared, source=about)
-    # signs are relative to the first label seen: the larger one shall be +1
+    # signs are relative to the first label seen, and the larger label must be +1
     turn = options.positive is None and next(iter(found.labels)) != labels.positive
     return moments.flipped() if turn else moments
 
 
 def _labels(part: Part, name: str, positive: float | None) -> Preparation:
-    """Say which label is which, after checking that there is something to learn."""
+    """Return which label is positive, after checking that there are rows and two classes."""
     if not part.sums.count:
         raise no_rows(name)
     if not part.sums.features:
@@ -320,12 +319,12 @@ def _labels(part: Part, name: str, positive: float | None) -> Preparation:
 
 
 def _refuse_what_needs_all_rows(options: DataOptions) -> None:
-    given = {"--shuffle": options.shuffle, "--noise": options.noise > 0, "--rows": options.rows}
-    for option, there in given.items():
-        if there:
+    given = {"shuffle": options.shuffle, "noise": options.noise > 0, "rows": options.rows}
+    for name, is_given in given.items():
+        if is_given:
             raise InputError(
-                f"{option} with --dask or data in several parts: no part knows the others' rows; "
-                "apply it where the rows are together, or leave it out"
+                f"{name}= with Dask or data in several parts: no part knows the rows of the "
+                "others; apply it to all rows at once, or leave it out"
             )
 
 

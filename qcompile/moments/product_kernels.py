@@ -18,7 +18,7 @@ def _prefixes(starts: NDArray[np.int64], degree: int, repeats: bool) -> NDArray[
     prefix[0, :] = 1
     for t in range(1, degree + 1):
         for p in range(1, widest + 1):
-            # with repeats the last entry may be chosen again
+            # with repeats, the last entry may be chosen again
             prefix[t, p] = prefix[t, p - 1] + prefix[t - 1, p if repeats else p - 1]
     return prefix
 
@@ -33,10 +33,10 @@ def add_multiset_products(
     degree: int,
     sums: NDArray[np.float64],
 ) -> None:
-    """sums[rank, e] += factors[row, e] Π values, over all multisets of `degree` entries of a row.
+    """Add factors[row, e] Π values to sums[rank, e] for all multisets of `degree` entries of a row.
 
-    Multisets of t entries with no entry after the p-th are a prefix of all multisets of t entries
-    (colexicographic order), so each degree is built from the one below by one multiplication.
+    In colexicographic order, multisets of t entries up to the p-th are a prefix of all multisets
+    of t entries. So each degree follows from the one below by one multiplication.
     """
     prefix = _prefixes(starts, degree, True)
     room = prefix[:degree, -1].max()
@@ -57,7 +57,7 @@ def add_multiset_products(
             now = 1 - now
         for p in range(size):
             value, part = values[first + p], parts[degree, columns[first + p]]
-            if kinds == 2:  # the usual case: one walk for both
+            if kinds == 2:  # the usual case: one pass for both
                 one, two = value * factors[row, 0], value * factors[row, 1]
                 for q in range(prefix[degree - 1, p + 1]):
                     place = ranks[now, q] + part
@@ -79,9 +79,9 @@ def add_subset_counts(
     degree: int,
     sums: NDArray[np.float64],
 ) -> None:
-    """sums[rank, e] += factors[row, e], over all subsets of `degree` entries of a row.
+    """Add factors[row, e] to sums[rank, e], for all subsets of `degree` entries of a row.
 
-    For 0/1 features every power of an entry is the entry itself, so that subsets say it all.
+    For 0/1 features every power of an entry is the entry itself, so that subsets are enough.
     """
     prefix = _prefixes(starts, degree, False)
     ranks = np.empty((2, prefix[:degree, -1].max()), dtype=np.int64)

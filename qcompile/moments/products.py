@@ -1,9 +1,9 @@
-"""Sums of products of features over rows: three routes to the same tensors.
+"""Sums of products of features over rows: three routes to the same tensors, the cheapest is taken.
 
-Dense rows: matrix products. A sorted multiset of degree a is cut at its middle member j into
-b = (a - 1) // 2 members up to j and a - 1 - b members from j on; for each j one matrix product
-gives all such multisets, each exactly once. Sparse rows: products of the stored entries. 0/1
-features: subsets alone, since x² = x. The cheapest is taken.
+Dense rows use matrix products. A sorted multiset of degree a is cut at its middle member j into
+b = (a - 1) // 2 members up to j and a - 1 - b members from j on. For each j, one matrix product
+gives all multisets with this middle, each exactly once. Sparse rows use products of the stored
+entries. For 0/1 features, subsets are enough, since x² = x.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Key: TypeAlias = tuple[int, int]
 Parts: TypeAlias = Iterable[tuple[Key, Floats]]
 
 SPARE_MEMORY = 1 << 28
-# Measured: a scattered add takes as long as this many multiply-adds of a matrix product.
+# Measured: one scattered addition takes as long as this many multiply-adds of a matrix product.
 _SCATTER_COST = 40
 _TASK_ROWS = 1 << 15
 _BLOCK_ROWS = 1 << 11
@@ -48,7 +48,7 @@ _LEFT_WIDTH = 128
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows with their signs and norms; no row is zero."""
+    """Nonzero rows with their signs and norms."""
 
     x: Matrix
     y: Floats
@@ -85,7 +85,7 @@ def _choose(rows: Rows, keys: tuple[Key, ...]) -> tuple[Callable[..., Parts], in
     """Return the cheapest route, the rows of a task, and the number of workers."""
     order = max(degree for degree, _ in keys)
     held = 8 * sum(multisets.count(rows.features, degree) for degree, _ in keys)
-    # every task holds sums of its own, up to one more task than workers at a time
+    # every task holds its own sums, and one more task than workers may be held at a time
     workers = max(1, min(cores(), SPARE_MEMORY // held - 1))
     if not hasattr(rows.x, "indptr"):
         return dense_route, _TASK_ROWS, workers
@@ -96,13 +96,13 @@ def _choose(rows: Rows, keys: tuple[Key, ...]) -> tuple[Callable[..., Parts], in
     size = multisets.count(rows.features, order)
     if _SCATTER_COST * stored >= size * len(rows):
         return dense_route, _TASK_ROWS, workers
-    # a task should add more often than its sums are long
+    # a task should make more additions than it has sums
     tasks = min(4, max(1, stored // (8 * size)))
     return count_subsets if ones else sparse_route, -(-len(rows) // tasks), workers
 
 
 def single_threaded_blas() -> Any:
-    """Products of matrices on one core: their rounding depends on the number of threads."""
+    """Limit matrix products to one core, as their rounding depends on the number of threads."""
     from threadpoolctl import threadpool_limits
 
     return threadpool_limits(1, user_api="blas")
@@ -114,13 +114,13 @@ def _factors(rows: Rows, keys: tuple[Key, ...], degree: int) -> tuple[list[int],
 
 
 def _power(norms: Floats, power: int) -> Floats:
-    """Multiply it out: several times faster than the general power."""
+    """Return a power by repeated multiplication, several times faster than `**`."""
     base = 1.0 / norms if power < 0 else norms
     return np.asarray(math.prod([base] * abs(power), start=np.ones(len(norms))))
 
 
 def dense_route(rows: Rows, keys: tuple[Key, ...]) -> Parts:
-    """Sum by matrix products, in blocks of rows that stay in the cache."""
+    """Yield sums by matrix products, over blocks of rows that fit in the cache."""
     order = max(degree for degree, _ in keys)
     width = multisets.count(rows.features, order // 2)
     block = max(64, min(_BLOCK_ROWS, _BLOCK_NUMBERS // width))
@@ -139,7 +139,7 @@ def dense_route(rows: Rows, keys: tuple[Key, ...]) -> Parts:
 
 
 def _products(z: Floats, degree: int) -> list[Floats]:
-    """Return for t = 0..degree the products of every multiset of t features, a row each."""
+    """Return for t = 0..degree the products of every multiset of t features, one per row."""
     levels = [np.ones((1, z.shape[1])), z][: degree + 1]
     for t in range(2, degree + 1):
         parts = [levels[-1][: multisets.count(i + 1, t - 1)] * z[i] for i in range(len(z))]
@@ -165,7 +165,7 @@ class _Cut:
             np.zeros((sum(self._left(j) for j in middles), self._right(middles[0])))
             for middles in self._groups
         ]
-        # fresh memory for every block would cost more than the arithmetic
+        # allocating memory for every block would cost more than the arithmetic
         self._left_room = np.empty(block * max(map(len, self._sums)))
         self._right_room = np.empty(block * self._right(0))
 
@@ -176,7 +176,7 @@ class _Cut:
         return multisets.count(self._features - middle, self.above) * len(self._powers)
 
     def _group_middles(self) -> list[range]:
-        """Join neighbours until a matrix product is wide enough to be worth its while."""
+        """Return ranges of middles, each wide enough for an efficient matrix product."""
         groups, first, width = [], 0, 0
         for j in range(self._features):
             if j > first and width + self._left(j) > _LEFT_WIDTH:
@@ -186,7 +186,7 @@ class _Cut:
         return [*groups, range(first, self._features)]
 
     def add(self, z: Floats, lower: Floats, upper: Floats, factors: Floats) -> None:
-        # the kinds of a multiset stand side by side, so that multisets from j on are a prefix
+        # the powers of a multiset are adjacent, so that multisets from j on are a prefix
         shape = (len(upper), len(factors), z.shape[1])
         right = np.multiply(upper[:, None, :], factors, out=_view(self._right_room, shape))
         right = right.reshape(-1, z.shape[1])
@@ -200,9 +200,9 @@ class _Cut:
             sums_ += left @ right[: sums_.shape[1]].T
 
     def sums(self) -> Iterator[tuple[Key, Floats]]:
-        """Bring the sums into the order of storage."""
+        """Yield the sums in the order of storage."""
         parts = multisets.rank_parts(self._features, self.degree)
-        # upper products come with the features reversed
+        # the features of upper products are reversed
         members = multisets.enumerate_multisets(self._features, self.above)
         members = self._features - 1 - members[:, ::-1]
         places = np.zeros(len(members), dtype=np.int64)
@@ -224,7 +224,7 @@ class _Cut:
 
 
 def sparse_route(rows: Rows, keys: tuple[Key, ...]) -> Parts:
-    """Multiply the stored entries of each row."""
+    """Yield sums of products of the stored entries of each row."""
     from qcompile.moments.product_kernels import add_multiset_products
 
     starts, columns = _structure(rows.x)
@@ -240,10 +240,10 @@ def sparse_route(rows: Rows, keys: tuple[Key, ...]) -> Parts:
 
 
 def count_subsets(rows: Rows, keys: tuple[Key, ...]) -> Parts:
-    """Sum Σ y^a |x|^e over the subsets of the stored entries, for features that are 0 or 1.
+    """Yield Σ y^a |x|^e over the subsets of the stored entries, for features that are 0 or 1.
 
-    The sums depend on the parity of the degree and on the norm's power alone: the keys here are
-    (parity, power), and the sums of subsets of 1, 2, ... members stand one after the other.
+    The sums depend only on the parity of the degree and on the power of the norm. So the keys here
+    are (parity, power), and the sums of subsets of 1, 2, ... members follow each other.
     """
     from qcompile.moments.product_kernels import add_subset_counts
 
@@ -271,7 +271,7 @@ def count_subsets(rows: Rows, keys: tuple[Key, ...]) -> Parts:
 def spread_subsets(
     counted: dict[Key, Floats], features: int, keys: tuple[Key, ...]
 ) -> dict[Key, Floats]:
-    """Give each multiset the sum of the set of its distinct members: x² = x."""
+    """Return for each multiset the sum of the set of its distinct members, as x² = x."""
     bases = np.cumsum([0, 0] + [comb(features, t) for t in range(1, 9)])  # where size t starts
     spread: dict[Key, Floats] = {}
     ranks, sizes = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
@@ -291,7 +291,7 @@ def _structure(x: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
 def _append_member(
     ranks: NDArray[np.int64], sizes: NDArray[np.int64], features: int, degree: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Go from multisets of degree - 1 to those of `degree`: rank and size of their supports."""
+    """Return rank and size of the supports of multisets of `degree` from those of degree - 1."""
     new_ranks, new_sizes = [], []
     for i in range(features):
         total = multisets.count(i + 1, degree - 1)

@@ -76,8 +76,8 @@ def discretize(
         terms = [_terms(encoding, j, joined, tensors, threshold) for j in range(1, degree + 1)]
     if not all(np.isfinite(coefficients.sum()) for _, coefficients, _ in terms):
         raise InputError(
-            f"coefficients overflow with weights up to {loss.zeta:g}: use a smaller --range or "
-            "--prior-std, or scale the features"
+            f"coefficients overflow with weights up to {loss.zeta:g}: use a smaller range_= or "
+            "prior_std=, or scale the features"
         )
     # nobody knows which sign a dropped term has in a sample: the worse of the two sums bounds it
     negative, positive = (sum(dropped[side] for _, _, dropped in terms) for side in (0, 1))
@@ -120,7 +120,7 @@ def _require_memory(variables: int, degree: int) -> None:
     memory.require(
         memory_needed(variables, degree),
         f"a polynomial of degree {degree} in {variables:,} bits, up to {count:,} terms,",
-        "use fewer --bits or --features, or a lower --order",
+        "use fewer bits= or features=, or a lower order=",
     )
 
 

@@ -77,10 +77,10 @@ def fit_loss(
         )
     if kind == "custom" and omega is not None:
         raise InputError("omega is for fitted losses of even order, not for own coefficients")
-    for name, scale in (("prior-std", prior_std), ("omega", omega)):
+    for name, scale in (("prior_std", prior_std), ("omega", omega)):
         if scale is not None and not _SMALL <= scale <= 1 / _SMALL:
             raise InputError(
-                f"{name} {scale:g}; expected a number from {_SMALL:g} to {1 / _SMALL:g}"
+                f"{name}={scale:g}; expected a number from {_SMALL:g} to {1 / _SMALL:g}"
             )
     notes: list[str] = []
     if kind == "omega":
@@ -99,7 +99,7 @@ def fit_loss(
             notes.append(
                 f"the fitted loss rises at margin 0 (a_1 = {values[1]:.3g}): right answers cost "
                 "more than wrong ones. Features of very different sizes do this; "
-                "try --scale standard"
+                'try scale="standard"'
             )
     draft = Loss(values, kind, std, 1.0, penalty, omega, tuple(notes))
     return choose_range(moments, draft, range_)

@@ -40,7 +40,7 @@ def prune(moments: Moments, loss: Loss, bits: int, *, l0: float = 0.0) -> Encodi
     0
     """
     if loss.order > 3:
-        raise InputError(f"pruning is for orders up to 3, not {loss.order}; leave out --prune")
+        raise InputError(f"pruning is for orders up to 3, not {loss.order}; leave out shrink=True")
     if l0:
         raise InputError("pruning and l0 do not go together; leave out one of them")
     encoding = Encoding(moments.features, bits, loss.zeta)

@@ -87,7 +87,7 @@ def _given_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
     if wrong < 0:  # no risk is: that is worth a word, whatever else the box holds
         note = (
             f"with range {value:.3g} the objective falls to {wrong:.3g} where the mean margin is "
-            "negative: very wrong margins are rewarded; use --range auto"
+            'negative: very wrong margins are rewarded; use range_="auto"'
         )
         return replace(loss, notes=(*loss.notes, note))
     return loss
@@ -107,7 +107,7 @@ def warnings_for(loss: Loss, data: Dataset, weights: Floats, energy: float) -> l
     if rewarded(loss, data, weights):
         found.append(
             f"wrong margins are rewarded: {np.mean(margins < 0):.0%} of the rows are wrong at an "
-            f"objective of {energy:.3g}; use a smaller --range than {loss.range_:.3g}"
+            f"objective of {energy:.3g}; use a smaller range_= than {loss.range_:.3g}"
         )
     elif energy < 0:
         found.append(
@@ -120,7 +120,7 @@ def warnings_for(loss: Loss, data: Dataset, weights: Floats, energy: float) -> l
     if beyond > _WORTH_A_WARNING:
         found.append(
             f"{beyond:.0%} of the margins are wrong and beyond the turn of the loss at "
-            f"-{loss.reward_margin:.3g}, where being more wrong costs less; use a smaller --range"
+            f"-{loss.reward_margin:.3g}, where being more wrong costs less; use a smaller range_="
         )
     return found
 
@@ -129,9 +129,9 @@ def _no_better(data: Dataset) -> str:
     """Say that nothing was learnt, and what most often helps."""
     prepared = data.preparation
     scaled = prepared.scale is not None or prepared.unit_norm
-    advice = [] if scaled else ["--scale standard"]
-    advice += [] if prepared.bias else ["--bias"]
-    advice += ["more --bits", "another --order"]
+    advice = [] if scaled else ['scale="standard"']
+    advice += [] if prepared.bias else ["bias=True"]
+    advice += ["more bits=", "another order="]
     return (
         f"no better than always giving the commoner label (error {data.baseline_error:.2%}); try "
         + ", ".join(advice)

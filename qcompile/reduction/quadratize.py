@@ -103,7 +103,7 @@ def _cubic(pubo: Pubo, cover: PairCover, strength: float) -> Qubo:
     memory.require(
         48 * size + (4 * size * size if number else 0) + 32 * (sum(pubo.terms[2:3]) + 2 * number),
         f"a QUBO of {size + number:,} variables and {sum(pubo.terms[1:3]) + 2 * number:,} pairs",
-        "use fewer --bits or --features",
+        "use fewer bits= or features=",
     )
     routes = _Routes.of(pubo, cover)
     on, off = _gate(routes.gains, strength)

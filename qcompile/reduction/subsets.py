@@ -168,7 +168,7 @@ class _Problem:
             memory.require(
                 16 * size * min(count, comb(self.variables, size)),
                 f"{min(count, comb(self.variables, size)):,} products of {size} bits",
-                "use fewer --bits or --features, or a lower --order",
+                "use fewer bits= or features=, or a lower order=",
             )
             rows = np.empty((0, size), dtype=np.int64)
             for terms in self.monomials:

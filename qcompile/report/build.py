@@ -32,8 +32,8 @@ _NEEDS = {
     "chip": "an embedding (qcompile embed QUBO -o embedding.json)",
     "energies": "samples (samples.json of solve or submit) and their problem",
     "weights": "a classifier (model.json), or samples and a problem compiled from data",
-    "confusion": "data with known labels (--data DATA, --test DATA) and a classifier",
-    "risks": "--data DATA, what it was compiled from, with its problem and samples",
+    "confusion": "data with known labels and a classifier",
+    "risks": "the data it was compiled from, with its problem and samples",
 }
 
 

@@ -187,7 +187,7 @@ def with_data(run: Run, compiled_from: Dataset, every: Callable[[], Dataset]) ->
         return replace(run, parts=(*run.parts, ("training rows", compiled_from)), risks=found)
     reason = "the very rows it was compiled from, with its problem and samples"
     if run.problem is not None and run.samples is not None and hides_rows(run.problem, run.samples):
-        reason = "a problem compiled with a smaller --threshold: this one could be of other rows"
+        reason = "a problem compiled with a smaller threshold: this one could be of other rows"
     known = {**run.reasons, "risks": reason}
     return replace(run, parts=(*run.parts, ("the data given", every())), reasons=known)
 

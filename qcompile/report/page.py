@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from qcompile.errors import InputError
 from qcompile.files.atomic import write_atomically
 from qcompile.report.build import report_of
 from qcompile.report.figures import TITLES, Report
@@ -24,11 +24,18 @@ from qcompile.report.result_sections import (
     risk_section,
     weight_section,
 )
+from qcompile.report.run import Run
 
-if TYPE_CHECKING:
-    from qcompile.report.run import Run
+__all__ = ["check_ending", "page", "save_report", "write_report"]
 
-__all__ = ["page", "save_report", "write_report"]
+
+_ENDINGS = (".html", ".htm")
+
+
+def check_ending(path: str) -> None:
+    """Raise InputError unless a browser opens files of this name as a page."""
+    if path != "-" and not path.lower().endswith(_ENDINGS):
+        raise InputError(f"{path}: expected a page ending in .html")
 
 
 def save_report(report: Report, path: str | Path) -> None:

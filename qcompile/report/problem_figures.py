@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,12 @@ from qcompile.report.figures import (
     counted,
     histogram_of,
 )
+from qcompile.report.plot import layout
 from qcompile.report.run import Run
 from qcompile.report.words import number
 from qcompile.stages.arrays import Floats
+from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
-
-if TYPE_CHECKING:
-    from qcompile.stages.machine import Machine
 
 __all__ = ["ancilla_numbers", "budget_of", "chip_of", "loss_curve_of"]
 
@@ -210,8 +209,6 @@ def chip_of(run: Run) -> Chip | None:
     """Return the figure of the chip with its chains."""
     if run.embedding is None or not run.embedding.qubits:
         return None
-    from qcompile.report.plot import layout
-
     machine, chains = run.embedding.machine, run.embedding.chains
     raw = layout(machine)
     low, high = raw.min(axis=0), raw.max(axis=0)

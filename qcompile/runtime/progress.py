@@ -155,5 +155,5 @@ def bar(title: str, *, counted: bool = False) -> Iterator[None]:
 
 
 def _wanted() -> bool:
-    """Whether the log shows messages on the info level: it does not with --quiet."""
+    """Whether the log shows messages on the info level: a quiet command does not."""
     return logging.getLogger("qcompile").getEffectiveLevel() <= logging.INFO

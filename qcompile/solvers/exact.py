@@ -31,7 +31,7 @@ def enumerate_lowest(pubo: Pubo, keep: int) -> NDArray[np.int8]:
     if size > MOST_BITS:
         raise InputError(
             f"{size} bits have 2^{size} assignments; exact takes up to {MOST_BITS}: use "
-            "--solver anneal, or fewer bits or features"
+            'solver="anneal", or fewer bits or features'
         )
     low = min(size, _LOW_BITS)
     masks, values = _masks(pubo)

@@ -73,7 +73,7 @@ class Preparation:
                 memory.require(
                     8 * x.shape[0] * x.shape[1],
                     f"centring makes {x.shape[0]:,} x {x.shape[1]:,} sparse values dense, which",
-                    "use --scale max-abs, which keeps zeros, or choose fewer --features or --rows",
+                    'use scale="max-abs", which keeps zeros, or choose fewer features= or rows=',
                 )
                 x = x.toarray()
             x = x - self.center

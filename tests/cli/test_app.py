@@ -36,10 +36,10 @@ def test_help_imports_nothing_heavy() -> None:
     [
         (["compile", "missing.svm"], "no such file"),
         (["compile", "."], "is a folder"),
-        (["compile", "synthetic", "--emit", "x.json"], "which artifact"),
+        (["compile", "synthetic", "--emit", "x.json"], "the kind is missing"),
         (["compile", "synthetic", "--emit", "pubo.txt"], "ends in .json or .npz"),
         (["compile", "synthetic", "--emit", "moments=-"], "binary"),
-        (["compile", "synthetic", "--emit", "no/such/pubo.json"], "no folder"),
+        (["compile", "synthetic", "--emit", "no/such/pubo.json"], "folder no/such not found"),
         (["compile", "synthetic", "--bits", "99"], "1 to 16"),
         (["compile", "synthetic", "--bits", "x"], "invalid int"),
         (["compile", "synthetic", "--order", "2"], "order 2"),
@@ -55,8 +55,8 @@ def test_help_imports_nothing_heavy() -> None:
         (["train", "synthetic", "--coefficients", ",".join("1" * 13)], "13 coefficients make a"),
         (["loss", "synthetic", "--plot", "x.gif"], ".png"),
         (["loss", "synthetic", "--coefficients", "1,x"], "expected numbers"),
-        (["data"], "no DATA"),
-        (["data", "synthetic", "-o", "a", "-o", "b"], "one -o a part"),
+        (["data"], "DATA is missing"),
+        (["data", "synthetic", "-o", "a", "-o", "b"], "one -o for each part"),
         (["data", "synthetic", "--split", "0.9", "0.9", "-o", "a", "-o", "b"], "add up to 1"),
         (["nonsense"], "invalid choice"),
         (["compile"], "required: DATA"),
@@ -153,7 +153,7 @@ def test_an_output_that_takes_nothing_is_one_line_and_exit_code_2(line: str, pla
     found = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     assert found.returncode == 2
     why = "No space left on device" if place == "/dev/full" else "it is closed"
-    assert found.stderr == f"qcompile: error: standard output cannot be written to: {why}\n"
+    assert found.stderr == f"qcompile: error: cannot write to standard output: {why}\n"
 
 
 def test_closed_streams_do_not_matter_where_nothing_is_said(here: Path) -> None:

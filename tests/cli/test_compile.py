@@ -83,7 +83,7 @@ def test_the_preparation_is_kept_with_the_loss(tmp_path: Path) -> None:
         (["data", "x.svm", "--num-features", "9" * 22], "features; expected"),
         (["loss", "synthetic", "--coefficients", "0,-1", "--order", "3"], "leave out one"),
         (["loss", "synthetic", "--coefficients", "0,-1", "--omega", "3"], "own coefficients"),
-        (["compile", "synthetic", "--emit", "foo=pubo.json"], "no artifact 'foo'"),
+        (["compile", "synthetic", "--emit", "foo=pubo.json"], "invalid kind 'foo'"),
         (["compile", "synthetic", "--emit", "pubo=a.npz", "--emit", "qubo=a.npz"], "two outputs"),
         (["compile", "synthetic", "--emit", "pubo=-", "--emit", "loss=-"], "two outputs"),
         (["compile", "synthetic", "--emit", "y" * 300 + "pubo.json"], "cannot be written"),

@@ -84,7 +84,7 @@ def test_bad_arguments_fit_in_one_line(
         (["--time-limit", "inf"], "a time above 0"),
         (["--chain-strength", "sweep", "--reads", "0"], "at least one read"),
         (["--yield", "0.5", "--yield-seed", "-1"], "seed -1"),
-        (["-o", problem], "is read as input"),
+        (["-o", problem], "is also an input"),
         (["--preflight", "-o", str(tmp_path / "e.json")], "nothing to write"),
         (["-o", str(tmp_path / "no" / "e.json")], "no"),
     ):

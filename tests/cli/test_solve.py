@@ -55,7 +55,7 @@ def test_bad_arguments_of_solve_fit_in_one_line(
     (tmp_path / "loss.json").write_text('{"type": "qcompile.loss"}')
     for arguments, message in (
         (["solve", pubo, "-n", "0"], "at least one"),
-        (["solve", pubo, "-o", pubo], "is read as input"),
+        (["solve", pubo, "-o", pubo], "is also an input"),
         (["solve", pubo, "--embedding", pubo], "needs a QUBO"),
         (["solve", str(tmp_path / "no.json")], "no.json"),
         (["solve", str(tmp_path / "loss.json")], "loss.json"),

@@ -89,7 +89,7 @@ def test_a_model_never_replaces_its_validation_data(
     assert main(["solve", pubo, "-o", samples, "-q"]) == 0
     run = ["decode", samples, "--problem", pubo, "--validation", str(file)]
     assert main([*run, "-o", str(file)]) == 2
-    assert "is read as input" in capsys.readouterr().err
+    assert "is also an input" in capsys.readouterr().err
     assert main(run) == 0
     file.write_text("7 1:1\n-1 2:1\n")
     assert main(run) == 2

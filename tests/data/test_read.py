@@ -93,7 +93,7 @@ def test_one_class_against_the_rest(tmp_path: Path) -> None:
         (b"1 1:1\n-1 2:1e999\n", "line 2: value '1e999' is not finite"),
         (b"nan 1:1\n", "line 1: value 'nan' is not finite"),
         (b"1 1:1\n1 1:2\n", "one class only (label 1)"),
-        (b"1 1:1\n2 1:2\n3 1:2\n", "--positive"),
+        (b"1 1:1\n2 1:2\n3 1:2\n", "positive=LABEL"),
         (b"1 2:1\n-1 -3:1\n", "line 2: index -3 is negative"),
         (b"1 2:1 1:1\n-1 1:1\n", "line 1: index 1 is repeated or out of order"),
         (b"1 2:1\n-1 1:1 1:2\n", "line 2: index 1 is repeated or out of order"),

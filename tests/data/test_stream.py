@@ -51,6 +51,6 @@ def test_zero_based_indices_that_turn_up_late_are_explained(
     monkeypatch.setattr("qcompile.data.stream._BATCH_BYTES", 1)
     path = tmp_path / "late.svm"
     path.write_text("1 1:1 2:1\n-1 1:2 2:3\n" * 5 + "1 0:1\n")
-    with pytest.raises(InputError, match=r"index 0 after \d+ rows.*--index-base 0"):
+    with pytest.raises(InputError, match=r"index 0 after \d+ rows.*index_base=0"):
         moments_of(RowStream(path), 3)
     assert moments_of(RowStream(path, index_base=0), 3).features == 3

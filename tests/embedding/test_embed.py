@@ -209,7 +209,7 @@ def test_what_cannot_fit_is_refused_at_once_with_a_way_out() -> None:
     with pytest.raises(EmbeddingNotFound) as caught:
         find_embedding(compiled.quadratize(), load_machine("advantage"))
     message = str(caught.value)
-    assert "40484" in message and "--bits 2" in message and "--features 10" in message
+    assert "40484" in message and "bits=2" in message and "features=10" in message
 
 
 def test_a_search_that_fails_names_sizes_and_other_machines() -> None:

@@ -49,7 +49,7 @@ def test_advice_names_only_machines_that_may_do() -> None:
         qubo = cubic(bits, degree=degree)
         message = preflight(qubo, load_machine("pegasus4")).message
         for name in catalogue():
-            if f" {name}" in message.partition("--machine")[2].partition(",")[0]:
+            if f'"{name}"' in message.partition("machine=")[2].partition(",")[0]:
                 assert least_qubits(qubo, load_machine(name)) <= len(load_machine(name).nodes)
     huge = preflight(cubic(70), load_machine("advantage"))
     assert "no other reduction would help" in huge.message

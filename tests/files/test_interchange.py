@@ -287,8 +287,8 @@ HOSTILE: list[tuple[Any, str]] = [
     ('"0,1"', "expected a list"),
     ('{"0,1": NaN}', "damaged"),
     ('{"0,1": 1e999}', "damaged"),
-    ('{"0,1": 1, "0,1": 2}', "there twice"),
-    ('{"terms": [], "terms": [[[0], 1]]}', "there twice"),
+    ('{"0,1": 1, "0,1": 2}', "is repeated"),
+    ('{"terms": [], "terms": [[[0], 1]]}', "is repeated"),
     ('{"0,,1": 1}', "variables and commas"),
     ('{"0,99999999999999999999999": 1}', "whole number"),
     (f'{{"{"9" * 10000}": 1}}', "whole number"),
@@ -306,7 +306,7 @@ HOSTILE: list[tuple[Any, str]] = [
     ("[[[0, []], 1]]", "whole number"),
     ("[[[[[0]], 1], 1]]", "whole number"),
     ("[[[0], 1e308], [[0], 1e308]]", "not finite"),
-    ({"terms": [[[0, 60], 1.0]], "variables": [0]}, "not among those listed"),
+    ({"terms": [[[0, 60], 1.0]], "variables": [0]}, "missing from the list"),
     ({"terms": [[[0], 1.0]], "variables": [0, 1, 0]}, "listed twice"),
     ({"terms": [[[0], 1.0]], "variables": 10**12}, "list of labels"),
     ({"terms": [[[0], 1.0]], "vartype": "TERNARY"}, "BINARY or SPIN"),
@@ -322,20 +322,20 @@ HOSTILE: list[tuple[Any, str]] = [
     (CIMOD | {"poly_key_distance_list": [[0, -1]]}, "list of 2 variables"),
     (CIMOD | {"poly_key_distance_list": [[0, True]]}, "list of 2 variables"),
     (CIMOD | {"poly_key_distance_list": [0]}, "list of 2 variables"),
-    (CIMOD | {"poly_key_distance_list": [], "variables": []}, "fit together"),
+    (CIMOD | {"poly_key_distance_list": [], "variables": []}, "differ in length"),
     (
         CIMOD | {"poly_key_distance_list": [[0, 1], [1, 0]], "poly_value_list": [1.0, 2.0]},
-        "there twice",
+        "is repeated",
     ),
     (CIMOD | {"variables": [3, 3]}, "listed twice"),
     (CIMOD | {"variables": {"3": 8}}, "list of labels"),
     (CIMOD | {"vartype": None}, "BINARY or SPIN"),
     (BQM | {"quadratic_head": [7]}, "list of 2 variables"),
-    (BQM | {"quadratic_head": [0, 1]}, "fit together"),
+    (BQM | {"quadratic_head": [0, 1]}, "differ in length"),
     (BQM | {"linear_biases": {"type": "array"}}, "plain lists"),
     (BQM | {"use_bytes": True}, "bytes"),
     (BQM | {"biases": [1.0] * 8}, "square"),
-    (BQM | {"info": {"qcompile": {}}}, "QUBO of qcompile already"),
+    (BQM | {"info": {"qcompile": {}}}, "already a QUBO of qcompile"),
     (BQM | {"offset": None}, "finite number"),
 ]
 
@@ -350,7 +350,7 @@ def test_files_that_make_no_sense_are_refused_in_one_line(
         read_pubo(path)
     assert str(path) in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1 and len(str(caught.value)) < 400
-    if "qcompile already" not in message:
+    if "already a QUBO" not in message:
         assert main(["quadratize", str(path)]) == 2
         shown = capsys.readouterr()
         assert shown.err.startswith("qcompile: error: ") and shown.err.count("\n") == 1
@@ -418,7 +418,7 @@ def test_bits_of_our_own_are_not_taken_for_spins(
     pubo = read_pubo({(0, 1): 1.0})
     write_pubo(pubo, tmp_path / "own.json", form="qcompile")
     for source in (pubo, tmp_path / "own.json"):
-        with pytest.raises(InputError, match="has bits; expected BINARY"):
+        with pytest.raises(InputError, match="of qcompile is BINARY"):
             read_pubo(source, vartype="SPIN")
         assert read_pubo(source, vartype="BINARY").to_dict() == pubo.to_dict()
 

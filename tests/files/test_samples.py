@@ -53,8 +53,12 @@ def test_samples_of_another_problem_are_refused(tmp_path: Path) -> None:
     save_samples(solve(one, reads=3), path)
     others = {
         "energy": compile("breast-cancer", bits=2, features=3, scale="max-abs").pubo,
-        "without variable": compile("breast-cancer", bits=2, features=4, scale="standard").pubo,
-        "another": compile("breast-cancer", bits=2, features=2, scale="standard").pubo,
+        "variable 6 is missing": compile(
+            "breast-cancer", bits=2, features=4, scale="standard"
+        ).pubo,
+        "expected 4, as in the problem": compile(
+            "breast-cancer", bits=2, features=2, scale="standard"
+        ).pubo,
     }
     for message, other in others.items():
         with pytest.raises(QcompileError, match=rf"samples\.json.*{message}"):
@@ -142,5 +146,5 @@ def test_answers_with_ancillas_of_another_problem_are_refused(tmp_path: Path) ->
     content = answer.to_serializable()
     content["vectors"]["num_occurrences"]["data"] = [0, 1, 1]
     path.write_text(json.dumps(content))
-    with pytest.raises(QcompileError, match="less than once"):
+    with pytest.raises(QcompileError, match="num_occurrences: expected 1 or more"):
         load_samples(path, one)

@@ -43,7 +43,7 @@ def test_a_narrow_part_after_a_wide_one_keeps_all_features() -> None:
 
 @pytest.mark.parametrize("size", [1e31, 1e-31])
 def test_values_whose_powers_would_be_lost_are_refused(size: float) -> None:
-    with pytest.raises(InputError, match="--scale"):
+    with pytest.raises(InputError, match="scale="):
         moments_of(from_arrays(np.array([[size], [1.0]]), [1, -1]), 3)
     with pytest.raises(InputError, match="bring the features to scale"):
         from_arrays(np.array([[1e200], [1.0]]), [1, -1])
@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_refused_with_numbers_and_a_way_out(
 ) -> None:
     data = read("synthetic:examples=10,features=300")
     monkeypatch.setenv("QCOMPILE_MEMORY", "50MB")
-    with pytest.raises(MemoryLimitError, match=r"4,545,100 products.*50.0 MB.*--features"):
+    with pytest.raises(MemoryLimitError, match=r"4,545,100 products.*50.0 MB.*features=K"):
         moments_of(data, 3)
     with pytest.raises(MemoryLimitError):
         moments_of(from_arrays(sp.eye_array(9_000).tocsr(),

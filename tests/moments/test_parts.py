@@ -190,7 +190,7 @@ def test_no_output_over_a_file_that_is_read(
         ["loss", pattern, "-o", str(victim)],
     ):
         assert main([*command, "-q"]) == 2
-        assert "is read as input" in capsys.readouterr().err
+        assert "is also an input" in capsys.readouterr().err
     assert victim.read_text() == "".join(text[30:])
 
 

@@ -91,7 +91,7 @@ def test_too_many_terms_are_refused_before_they_are_built(monkeypatch: pytest.Mo
     moments = Moments(40, 3, 10, 10.0, zeros)
     loss = fit_loss(moments, coefficients=(0, -1, 0, 1), range_=1.0)
     monkeypatch.setenv("QCOMPILE_MEMORY", "10MB")
-    with pytest.raises(MemoryLimitError, match=r"640 bits, up to 43,.* terms.*--bits"):
+    with pytest.raises(MemoryLimitError, match=r"640 bits, up to 43,.* terms.*bits="):
         discretize(moments, loss, 16)
 
 

@@ -137,8 +137,8 @@ PLAIN = b"{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }\n"
         (array(b" x\n y"), "damaged header"),
         (array(PLAIN.replace(b"(2,)", b"(-1,)"), b"{}"), "damaged header"),
         (array(PLAIN.replace(b"|u1", b"<f16"), bytes(32)), "expected plain numbers"),
-        (array(PLAIN, b"{}", zipfile.ZIP_LZMA), "packed in a way"),
-        (array(PLAIN, b"{}", zipfile.ZIP_BZIP2), "packed in a way"),
+        (array(PLAIN, b"{}", zipfile.ZIP_LZMA), "invalid compression"),
+        (array(PLAIN, b"{}", zipfile.ZIP_BZIP2), "invalid compression"),
         (array(PLAIN, b"{}"), "holds None"),
     ],
 )
@@ -305,19 +305,19 @@ def test_rows_of_nothing_are_no_samples(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (b".".join([b"a"] * 5000) + b"=1", "very many parts"),
-        (b"x={" + b".".join([b"a"] * 5000) + b"=1}", "very many parts"),
-        (b'"=".' + b".".join([b"a"] * 5000) + b"=1", "very many parts"),
-        (b"['=' . " + b" . ".join([b"a"] * 5000) + b"]\nb=1", "very many parts"),
-        (b"a.b.c.d=1\n" * 300, "very many parts"),
-        (b"[" + b".".join([b"a"] * 5000) + b"]\nb=1", "very many parts"),
+        (b".".join([b"a"] * 5000) + b"=1", "too many parts"),
+        (b"x={" + b".".join([b"a"] * 5000) + b"=1}", "too many parts"),
+        (b'"=".' + b".".join([b"a"] * 5000) + b"=1", "too many parts"),
+        (b"['=' . " + b" . ".join([b"a"] * 5000) + b"]\nb=1", "too many parts"),
+        (b"a.b.c.d=1\n" * 300, "too many parts"),
+        (b"[" + b".".join([b"a"] * 5000) + b"]\nb=1", "too many parts"),
         (
             b'topology="zephyr"\nshape=[0x' + b"f" * 9000 + b"]\n[ranges]\nh=[-1,1]\nj=[-1,1]",
             "digits",
         ),
-        (b"#\n" * (1 << 18) + b"\n", "more than 512 kB"),
-        (b'"two\\nlines" = 1', "is not known"),
-        (b"shape=" + b"[" * 5000, "not a machine"),
+        (b"#\n" * (1 << 18) + b"\n", "exceeds 512 kB"),
+        (b'"two\\nlines" = 1', "invalid key"),
+        (b"shape=" + b"[" * 5000, "invalid TOML"),
     ],
 )
 def test_tomls_that_would_take_for_ever(text: bytes, words: str, tmp_path: Path) -> None:
@@ -380,7 +380,7 @@ def test_devices_without_an_end_are_left_early(
     if not Path("/dev/zero").exists():
         pytest.skip("no /dev/zero on this system")
     monkeypatch.setattr(guarded, "_LARGEST_STREAM", 1000)
-    with pytest.raises(FormatError, match="what is no file"):
+    with pytest.raises(FormatError, match="from a pipe"):
         reader("/dev/zero")
 
 
@@ -397,7 +397,7 @@ def test_a_pipe_is_refused_where_it_would_be_read_twice(tmp_path: Path) -> None:
         ("name", "x" * 5000, "short text"),
         ("title", {"a": 1}, "short text"),
         ("source", [], "short text"),
-        ("seed", 1e30, "far too large"),
+        ("seed", 1e30, "exceeds 64 bits"),
     ],
 )
 def test_embeddings_say_nothing_that_cannot_be_written_again(

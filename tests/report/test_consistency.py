@@ -109,7 +109,7 @@ def test_only_the_very_rows_are_training_rows(made: SimpleNamespace) -> None:
     assert with_data(still, rows, lambda: rows).risks
     much = replace(still, qubo=replace(made.qubo, dropped=1e3))
     told = with_data(much, rows, lambda: rows)
-    assert not told.risks and "smaller --threshold" in told.reasons["risks"]
+    assert not told.risks and "smaller threshold" in told.reasons["risks"]
 
 
 def test_the_zero_state_alone_tells_nothing_about_rows(made: SimpleNamespace) -> None:

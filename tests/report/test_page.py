@@ -59,9 +59,9 @@ def test_sizes_are_those_of_the_artifacts(
     [
         (["problem-a.json"], {"loss", "budget", "ancillas"}, "an embedding"),
         (["chains.json"], {"chip"}, "a problem (qubo.json or pubo.json)"),
-        (["clf.json"], {"weights"}, "data with known labels (--data DATA"),
+        (["clf.json"], {"weights"}, "data with known labels and a classifier"),
         (["problem-a.json", "answers.json"], {"loss", "budget", "ancillas", "energies", "weights"},
-         "--data DATA"),
+         "the data it was compiled from"),
     ],
 )  # fmt: skip
 def test_what_is_missing_is_named(

@@ -63,7 +63,7 @@ def test_errors_come_back_from_workers(client: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a\.svm, line 2: value 'x'"):
         compile(pattern, client=client)
     for options in (DataOptions(shuffle=True), DataOptions(noise=0.1), DataOptions(rows=5)):
-        with pytest.raises(InputError, match="with --dask or data in several parts"):
+        with pytest.raises(InputError, match="= with Dask or data in several parts"):
             compile(pattern, data=options, client=client)
     with pytest.raises(InputError, match="workers cannot read it"):
         compile("synthetic", client=client)

@@ -36,5 +36,5 @@ def test_enumeration_goes_beyond_one_block() -> None:
 
 
 def test_enumeration_refuses_what_would_take_for_ever() -> None:
-    with pytest.raises(InputError, match=r"40 bits .* --solver anneal"):
+    with pytest.raises(InputError, match=r'40 bits .* solver="anneal"'):
         solve(Pubo.from_dict({(39,): 1.0}), solver="exact")
