@@ -17,8 +17,6 @@ from qcompile.solvers.solve import solve
 from qcompile.stages.arrays import Floats
 from qcompile.stages.dataset import answers
 from qcompile.stages.encoding import Encoding
-from qcompile.stages.pubo import Pubo
-from qcompile.stages.qubo import Qubo
 
 if TYPE_CHECKING:
     from qcompile.stages.samples import Samples
@@ -161,9 +159,9 @@ def _energy_edges(low: float, high: float) -> Floats:
 def _ground(run: Run) -> tuple[float | None, str]:
     """Return the energy of the ground state, or None, and how it is known."""
     problem = run.problem
-    if problem is None or (isinstance(problem, Pubo) and not problem.num_terms):
+    if problem is None or not problem.has_terms:
         return None, "not known"
-    bits = problem.logical if isinstance(problem, Qubo) else problem.variables
+    bits = problem.logical
     if bits > _GROUND_BITS:
         if run.samples is not None and run.samples.info.get("solver") == "exact":
             return float(run.samples.energies.min()), "by the exact solver"

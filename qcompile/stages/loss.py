@@ -129,7 +129,10 @@ class Loss:
         if not rises[0] or rises.all():
             return math.inf, False
         first = int(np.argmin(rises))
-        return -float(left[first - 1]), not rises[first:].any()
+        turn = -float(left[first - 1])
+        # one number where both mean the same: roots of both signs are rounded differently
+        same = math.isclose(turn, self.reward_margin, rel_tol=1e-9)
+        return self.reward_margin if same else turn, not rises[first:].any()
 
     @cached_property
     def reward_margin(self) -> float:

@@ -14,8 +14,7 @@ from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
-from qcompile.stages.pubo import Pubo
-from qcompile.stages.qubo import Qubo
+from qcompile.stages.problem import Problem
 from qcompile.stages.record import Record
 from qcompile.stages.samples import Samples
 
@@ -52,7 +51,7 @@ def risks(
     rows: Dataset,
     moments: Moments,
     loss: Loss,
-    problem: Pubo | Qubo,
+    problem: Problem,
     samples: Samples,
     classifier: Classifier,
 ) -> Iterable[Risk]:
