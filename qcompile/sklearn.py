@@ -138,7 +138,7 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             raise ValueError(str(error)) from None
 
     def _as_linear(self) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
-        """Give coefficients for raw rows, where preparation is linear; else None."""
+        """Return the coefficients for raw rows if the preparation is linear, else None."""
         made, weights = self.classifier_.preparation, self.classifier_.weights
         if made.unit_norm:
             return None, None
@@ -153,7 +153,7 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         return full[None, :], np.array([intercept])
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what is supported."""
+        """Return the tags that scikit-learn reads."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True

@@ -30,7 +30,7 @@ _MOST_BITS = 400
 
 
 def prune(moments: Moments, loss: Loss, bits: int, *, l0: float = 0.0) -> Encoding:
-    """Narrow each weight's levels as far as every minimiser provably stays.
+    """Narrow the levels of each weight as far as is proved to keep every minimiser.
 
     >>> from qcompile.data import read
     >>> from qcompile.moments import moments_of
@@ -111,7 +111,7 @@ class _Quadratic:
 
     @property
     def careful(self) -> float:
-        """What rounding could make of a difference that is 0."""
+        """Largest value that rounding can give to a difference that is 0."""
         size = abs(self.constant) + np.abs(self.linear).max() + np.abs(self.pairs).max()
         return float(_CAREFUL * size)
 
@@ -124,7 +124,7 @@ def _box(encoding: Encoding, a: int) -> tuple[Floats, Floats]:
 
 
 def _interval_bound(q: _Quadratic, encoding: Encoding, a: int) -> float:
-    """Add up the lowest value of each term on its own, the origin moved to the boxes' middle."""
+    """Add up the lowest value of each term, with the origin in the middle of the box."""
     low, high = _box(encoding, a)
     middle, reach = (low + high) / 2, (high - low) / 2
     constant = q.constant + q.linear @ middle + middle @ q.pairs @ middle / 2

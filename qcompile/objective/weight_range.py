@@ -70,7 +70,7 @@ def choose_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
 
 
 def _given_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
-    """Take the user's range; say so where it invites abuse."""
+    """Return the loss with the user's range, and with a note if the range is too wide."""
     try:
         value = float(range_)
     except ValueError:
@@ -94,14 +94,17 @@ def _given_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
 
 
 def rewarded(loss: Loss, data: Dataset, weights: Floats) -> bool:
-    """Whether a classifier is low because it is wrong: most rows are, or wrong ones pay."""
+    """Whether the low objective comes from misclassified rows.
+
+    That is so if more than half are wrong, or if wrong margins have negative loss.
+    """
     margins = data.margins(weights)
     wrong = margins < 0
     return bool(np.mean(wrong) > 0.5 or (wrong.any() and float(np.mean(loss(margins[wrong]))) < 0))
 
 
 def warnings_for(loss: Loss, data: Dataset, weights: Floats, energy: float) -> list[str]:
-    """Say where a classifier takes advantage of the loss instead of fitting the data."""
+    """Return warnings where a classifier exploits the loss instead of fitting the data."""
     margins = data.margins(weights)
     found = []
     if rewarded(loss, data, weights):
@@ -126,7 +129,7 @@ def warnings_for(loss: Loss, data: Dataset, weights: Floats, energy: float) -> l
 
 
 def _no_better(data: Dataset) -> str:
-    """Say that nothing was learnt, and what most often helps."""
+    """Return the warning that nothing was learnt, with what most often helps."""
     prepared = data.preparation
     scaled = prepared.scale is not None or prepared.unit_norm
     advice = [] if scaled else ['scale="standard"']
@@ -145,7 +148,7 @@ def _safe_range(moments: Moments, loss: Loss) -> float:
 
 
 def _search(objective: Objective, loss: Loss, safe: float) -> float:
-    """Halve the ladder of ranges between hardly anything and 2; the larger, the worse."""
+    """Search the largest safe range up to 2 by bisection."""
     floor = 0.0 if loss.coefficients[0] > 0 else -math.inf  # own losses may start below 0
 
     def holds(reach: float) -> bool:
