@@ -41,16 +41,18 @@ class Classifier:
 
     def predict(self, rows: Matrix) -> Floats:
         """Return labels for raw rows, as they were in the data; a decision of 0 is negative."""
-        return self.preparation.labels(np.where(self.decision_function(rows) > 0, 1.0, -1.0))
+        return self.preparation.labels(self.decision_function(rows))
 
     def error(self, rows: Matrix, labels: NDArray[Any]) -> float:
-        """Share of wrong answers."""
-        known = {self.preparation.positive, self.preparation.negative}
-        strange = sorted(set(np.asarray(labels, dtype=np.float64).tolist()) - known)
-        if strange and self.preparation.negative is not None:
-            raise InputError(f"label {strange[0]:g} was never seen in training")
-        truth = self.preparation.signs(labels)
-        return float(np.mean(np.where(self.decision_function(rows) > 0, 1.0, -1.0) != truth))
+        """Return the share of rows that get a wrong label."""
+        return self.error_of(self.decision_function(rows), labels)
+
+    def error_of(self, decisions: Floats, labels: NDArray[Any]) -> float:
+        """Return the share of decisions that disagree with the labels; 0 is negative."""
+        unknown = self.preparation.unknown_labels(labels)
+        if unknown:
+            raise InputError(f"label {unknown[0]:g} was never seen in training")
+        return float(np.mean((decisions > 0) != (self.preparation.signs(labels) > 0)))
 
     def _as_wide(self, rows: Any) -> Matrix:
         """Sparse rows may have been read narrower than in training: absent columns are zeros."""
