@@ -77,11 +77,9 @@ def describe_pubo(pubo: Pubo) -> dict[str, Any]:
     """Return the summary of a polynomial."""
     described: dict[str, Any] = {"variables": pubo.variables}
     described |= {f"terms of degree {j}": count for j, count in enumerate(pubo.terms, 1)}
-    size = sum(a.nbytes for a in pubo.indices) + sum(a.nbytes for a in pubo.coefficients)
-    described["memory"] = Worded(size, human(size), "bytes")
+    described["memory"] = Worded(pubo.nbytes, human(pubo.nbytes), "bytes")
     if pubo.encoding is not None and pubo.encoding.bounds is not None:
-        full = pubo.encoding.features * pubo.encoding.bits
-        described["bits removed by pruning"] = full - pubo.encoding.variables
+        described["bits removed by pruning"] = pubo.encoding.pruned_bits
         if not pubo.variables:
             described["solved by pruning, weights"] = pubo.encoding.offsets.tolist()
     if pubo.dropped:

@@ -6,32 +6,28 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qcompile.cli.options import add_report_option, chain_strength, page_of
 from qcompile.cli.output import FORMATS, show, show_rows
-from qcompile.cli.parsing import add_command
+from qcompile.cli.parsing import UsageError, add_command
 from qcompile.embedding.unembed import REPAIRS
-from qcompile.errors import InputError
 from qcompile.files import atomic
 from qcompile.files import embedding as embedding_files
 from qcompile.files.classifier import save_classifier
 from qcompile.files.interchange import load_problem
 from qcompile.files.samples import save_samples
 from qcompile.leap.client import SOLVER_TYPES
-from qcompile.leap.job import jobs_folder
+from qcompile.leap.cost import Cost
+from qcompile.leap.job import Job, jobs_folder
 from qcompile.leap.job_store import list_jobs, load_job
 from qcompile.leap.records import CANCELLED, DONE, FAILED
 from qcompile.leap.retry import Patience
-from qcompile.leap.submission import cancel, resume, status_text, submit
+from qcompile.leap.submission import Submission, cancel, resume, status_text, submit
 from qcompile.report import page
+from qcompile.report.gather import job_run
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
-
-if TYPE_CHECKING:
-    from qcompile.leap.cost import Cost
-    from qcompile.leap.job import Job
-    from qcompile.leap.submission import Submission
 
 __all__ = ["add_commands"]
 
@@ -209,7 +205,7 @@ def _add_grace_option(group: Any) -> None:
 
 def _patience(options: argparse.Namespace) -> Patience:
     if not options.grace >= 0:
-        raise InputError(f"--grace {options.grace:g}; expected seconds, 0 or more")
+        raise UsageError(f"--grace {options.grace:g}; expected seconds, 0 or more")
     return Patience(grace=options.grace)
 
 
@@ -218,10 +214,10 @@ def _run_submit(options: argparse.Namespace) -> None:
     atomic.check_outputs(outputs, inputs=(options.problem, options.embedding))
     strength = chain_strength(options.chain_strength)
     if strength == "sweep":
-        raise InputError("--chain-strength sweep pays for many runs; use it with qcompile embed")
+        raise UsageError("--chain-strength sweep pays for many runs; use it with qcompile embed")
     problem = load_problem(options.problem)
     if options.output and (problem.encoding is None or problem.preparation is None):
-        raise InputError("-o: there is no classifier: the problem was not compiled from data")
+        raise UsageError("-o: there is no classifier: the problem was not compiled from data")
     embedding = None
     if options.embedding is not None:
         embedding = embedding_files.load_embedding(options.embedding)
@@ -252,7 +248,7 @@ def _run_submit(options: argparse.Namespace) -> None:
     if options.dry_run:
         show(found.cost.to_dict() if options.json else _in_words(found.cost), options)
     elif found.job is None:
-        raise InputError("nothing was sent: the cost was not confirmed")
+        raise UsageError("nothing was sent: the cost was not confirmed")
     else:
         _show(found, options, outputs)
 
@@ -267,7 +263,7 @@ def _confirmation(options: argparse.Namespace) -> Callable[[Cost], bool]:
         if options.yes:
             return True
         if not sys.stdin.isatty():
-            raise InputError("nothing was sent: standard input is not a terminal; add --yes")
+            raise UsageError("nothing was sent: standard input is not a terminal; add --yes")
         print("Submit? [y/N] ", end="", file=sys.stderr, flush=True)
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -300,7 +296,7 @@ def _parameters(options: argparse.Namespace) -> dict[str, Any]:
     for entry in options.param:
         name, found, text = entry.partition("=")
         if not found or not name:
-            raise InputError(f"--param {entry}: expected NAME=VALUE")
+            raise UsageError(f"--param {entry}: expected NAME=VALUE")
         try:
             given[name] = json.loads(text)
         except ValueError:
@@ -329,13 +325,11 @@ def _outputs(options: argparse.Namespace) -> list[str]:
     asked = [options.output, options.samples, *page_of(options)]
     outputs = [path for path in asked if path]
     if options.no_wait and outputs:
-        raise InputError("--no-wait: there is no answer to write yet; use -o of qcompile resume")
+        raise UsageError("--no-wait: there is no answer to write yet; use -o of qcompile resume")
     return outputs
 
 
 def _show(found: Submission, options: argparse.Namespace, outputs: list[str]) -> None:
-    from qcompile.report.gather import job_run
-
     job, samples = found.job, found.samples
     assert job is not None
     if samples is None:
@@ -343,7 +337,7 @@ def _show(found: Submission, options: argparse.Namespace, outputs: list[str]) ->
         show({"job": job.id, "problem ids": ids, "next": f"qcompile resume {job.name}"}, options)
         return
     if options.output and found.classifier is None:
-        raise InputError("-o: there is no classifier: the problem was not compiled from data")
+        raise UsageError("-o: there is no classifier: the problem was not compiled from data")
     with atomic.all_or_nothing():
         if options.output and found.classifier is not None:
             save_classifier(found.classifier, options.output)

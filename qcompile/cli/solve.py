@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-import numpy as np
-
 from qcompile.cli.options import (
     add_machine_options,
     add_solver_options,
@@ -216,17 +214,15 @@ def _run_predict(options: argparse.Namespace) -> None:
             )
         with passing("predict"):
             decisions = model.decision_function(rows)
-    signs = answers(decisions)
-    values = decisions if options.decision else model.preparation.labels(signs)
+    values = decisions if options.decision else model.preparation.labels(answers(decisions))
     text = "".join(f"{shortest(float(value))}\n" for value in values.tolist())
     if options.output:
         with atomic.write_atomically(options.output) as stream:
             stream.write(text.encode())
     summary: dict[str, Any] = {"rows": len(values)}
-    known = {model.preparation.positive, model.preparation.negative}
-    if model.preparation.negative is None or set(labels.tolist()) <= known:
-        truth = model.preparation.signs(labels)
-        summary["error, if the labels of the file are true"] = float(np.mean(signs != truth))
+    if not model.preparation.unknown_labels(labels):
+        error = model.error_of(decisions, labels)
+        summary["error, if the labels of the file are true"] = error
     if options.json and not options.output:
         summary["decisions" if options.decision else "labels"] = values.tolist()
     if options.json or options.output:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from typing import Any
 
 from qcompile.cli.options import add_machine_options, machine_of
@@ -19,7 +18,7 @@ from qcompile.runtime.timing import passing
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.embedded import check_embedding
 from qcompile.stages.qubo import Qubo
-from qcompile.verification.check import Check
+from qcompile.verification.check import Check, Verification
 from qcompile.verification.verify import verify
 
 __all__ = ["add_commands"]
@@ -75,35 +74,24 @@ def _run_verify(options: argparse.Namespace) -> int:
                 checks.append(_check_embedding(options, qubo))
     holds = all(check.holds for check in checks)
     shown = {check.name: f"{'ok' if check.holds else 'FAILED'}: {check.detail}" for check in checks}
-    algebra = any(check.name.startswith("algebra") for check in found.checks)
-    if found.holds and not holds:
-        shown["verdict"] = "the QUBO is proved, but this embedding is not valid for it: embed again"
-    elif data is not None and _only_rows_differ(found.checks, data, qubo):
-        count = qubo.source.rows
-        rows = f"{qubo.source.name or 'data'}, {'?' if count is None else count} rows"
-        shown["verdict"] = f"NOT proved: these are not the rows it was compiled from ({rows})"
-    elif not holds:
-        shown["verdict"] = "NOT proved: do not use this file"
-    elif not algebra:
-        shown["verdict"] = (
-            "the gates hold, but there is no record of the polynomial that was compiled"
-        )
-    else:
-        shown["verdict"] = "proved: the minimum over the ancillas is the polynomial, for all bits"
-    show(shown, options)
+    show({**shown, "verdict": _verdict(found, holds, data, qubo)}, options)
     return 0 if holds else NOT_PROVED
 
 
-def _only_rows_differ(checks: Sequence[Check], data: Dataset, qubo: Qubo) -> bool:
-    """Whether the only failed check is that the data differ from the recorded ones."""
-    if [check.name for check in checks if not check.holds] != ["data"]:
-        return False
-    known, given = qubo.source, data.source
-    if known.sha256 is not None and given.sha256 is not None:
-        other = known.sha256 != given.sha256
-    else:
-        other = known.name != given.name
-    return other or known.rows not in (None, len(data))
+def _verdict(found: Verification, holds: bool, data: Dataset | None, qubo: Qubo) -> str:
+    """Return what the checks of the QUBO, and of its embedding, amount to."""
+    if found.holds and not holds:
+        return "the QUBO is proved, but this embedding is not valid for it: embed again"
+    if data is not None and found.failed == ("data",):
+        source = qubo.source
+        if not source.is_of(data.source, len(data)):
+            rows = f"{source.name or 'data'}, {'?' if source.rows is None else source.rows} rows"
+            return f"NOT proved: these are not the rows it was compiled from ({rows})"
+    if not holds:
+        return "NOT proved: do not use this file"
+    if not any(check.name.startswith("algebra") for check in found.checks):
+        return "the gates hold, but there is no record of the polynomial that was compiled"
+    return "proved: the minimum over the ancillas is the polynomial, for all bits"
 
 
 def _check_embedding(options: argparse.Namespace, qubo: Qubo) -> Check:

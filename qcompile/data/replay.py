@@ -65,9 +65,9 @@ def raw_rows(data: str, features: int, index_base: int | None) -> tuple[Matrix, 
 
 
 def _check_labels(data: str, labels: Floats, preparation: Preparation) -> None:
-    strange = sorted(set(labels.tolist()) - {preparation.positive, preparation.negative})
-    if preparation.negative is not None and strange:
+    unknown = preparation.unknown_labels(labels)
+    if unknown:
         raise InputError(
-            f"{data}: label {strange[0]:g} was never seen in training; expected "
+            f"{data}: label {unknown[0]:g} was never seen in training; expected "
             f"{preparation.positive:g} or {preparation.negative:g}"
         )

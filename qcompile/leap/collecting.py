@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
@@ -13,6 +13,8 @@ from qcompile.errors import FormatError, LeapError
 from qcompile.files import atomic, guarded
 from qcompile.files.classifier import save_classifier
 from qcompile.files.samples import save_samples
+from qcompile.leap import answers
+from qcompile.leap.client import Leap
 from qcompile.leap.job import Job
 from qcompile.leap.nonlinear import nonlinear
 from qcompile.leap.records import ANSWERED, CANCELLED, FAILED, WAITING, Part
@@ -22,9 +24,6 @@ from qcompile.stages.classifier import Classifier
 from qcompile.stages.embedded import to_embedded
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples, merged
-
-if TYPE_CHECKING:
-    from qcompile.leap.client import Leap
 
 __all__ = ["collect", "decode_job"]
 
@@ -109,8 +108,6 @@ def _set_aside(job: Job, part: Part) -> None:
 
 
 def _read_answer(job: Job, part: Part) -> Samples:
-    from qcompile.leap import answers
-
     path = job.answer_path(part)
     with guarded.explained(path):
         answer = guarded.read_json(path)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import orjson
@@ -15,6 +15,7 @@ from qcompile.embedding.chain_strength import strength_of
 from qcompile.embedding.unembed import REPAIRS
 from qcompile.errors import InputError, QcompileError
 from qcompile.leap.chains import earlier_chains, find_chains, move_chains
+from qcompile.leap.client import Leap
 from qcompile.leap.cost import Cost, hybrid_cost, nonlinear_cost, qpu_cost
 from qcompile.leap.job_store import list_jobs
 from qcompile.leap.nonlinear import nonlinear
@@ -24,9 +25,6 @@ from qcompile.stages.embedded import Embedded, Embedding, to_embedded
 from qcompile.stages.machine import Machine
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
-
-if TYPE_CHECKING:
-    from qcompile.leap.client import Leap
 
 __all__ = [
     "Plan",
@@ -41,10 +39,6 @@ __all__ = [
 _LONGEST_LABEL = 200
 # Parameters of solvers that are parameters of `submit` itself.
 _OWN_PARAMETERS = {"num_reads": "reads", "time_limit": "time_limit"}
-
-
-# Solver parameters that have a parameter of their own here.
-_OWN_PARAMETER = {"num_reads": "reads", "time_limit": "time_limit"}
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qcompile.errors import LeapError, QcompileError
 from qcompile.leap.chains import find_chains, move_chains
+from qcompile.leap.client import Leap
 from qcompile.leap.job import Job
 from qcompile.leap.nonlinear import nonlinear
 from qcompile.leap.records import CANCELLED, OVER, READY, SENT, WAITING, Part
@@ -16,9 +17,6 @@ from qcompile.leap.retry import BUSY, REJECTED, UNREACHABLE, Failure, Patience
 from qcompile.stages.embedded import Embedded, to_embedded
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
-
-if TYPE_CHECKING:
-    from qcompile.leap.client import Leap
 
 __all__ = ["cancel_duplicates", "cancel_parts", "ensure_sent"]
 

@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qcompile.errors import FormatError, InputError, LeapError
+from qcompile.leap.client import Leap, connect
 from qcompile.leap.collecting import collect, decode_job
 from qcompile.leap.cost import Cost
 from qcompile.leap.job import Job, jobs_folder
@@ -39,9 +40,6 @@ from qcompile.stages.embedded import Embedding
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples
-
-if TYPE_CHECKING:
-    from qcompile.leap.client import Leap
 
 __all__ = ["Submission", "cancel", "resume", "status_text", "submit"]
 
@@ -105,8 +103,6 @@ def submit(
     sent if it returns False. An unfinished job of the same problem is not submitted a second time
     unless `again` is True. After any interruption ``resume(job.id)`` continues.
     """
-    from qcompile.leap.client import connect
-
     request = Request(
         solver=solver,
         solver_type=solver_type,
@@ -233,8 +229,6 @@ def _new_job(request: Request, plan: Plan, connection: Leap, place: Path) -> Job
 @contextmanager
 def _connected(job: Job, access: _Access) -> Iterator[Leap]:
     """Connect to the solver of a job, with the account that the job was submitted from."""
-    from qcompile.leap.client import connect
-
     with connect(
         job.solver_type,
         solver=job.solver.name,

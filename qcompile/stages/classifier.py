@@ -45,13 +45,15 @@ class Classifier:
         return self.preparation.labels(answers(self.decision_function(rows)))
 
     def error(self, rows: Matrix, labels: NDArray[Any]) -> float:
-        """Return the share of wrong answers."""
-        known = {self.preparation.positive, self.preparation.negative}
-        strange = sorted(set(np.asarray(labels, dtype=np.float64).tolist()) - known)
-        if strange and self.preparation.negative is not None:
-            raise InputError(f"label {strange[0]:g} was never seen in training")
-        truth = self.preparation.signs(labels)
-        return float(np.mean(answers(self.decision_function(rows)) != truth))
+        """Return the share of rows that get a wrong label."""
+        return self.error_of(self.decision_function(rows), labels)
+
+    def error_of(self, decisions: Floats, labels: NDArray[Any]) -> float:
+        """Return the share of decisions whose answers disagree with the labels."""
+        unknown = self.preparation.unknown_labels(labels)
+        if unknown:
+            raise InputError(f"label {unknown[0]:g} was never seen in training")
+        return float(np.mean(answers(decisions) != self.preparation.signs(labels)))
 
     def _as_wide(self, rows: Any) -> Matrix:
         """Sparse rows may have been read narrower than in training: absent columns are zeros."""

@@ -63,6 +63,11 @@ class Encoding:
         # without an array: a file may claim any number of weights
         return self.features * self.bits if self.bounds is None else len(self.bit_features)
 
+    @property
+    def pruned_bits(self) -> int:
+        """Number of bits that `bounds` make unnecessary."""
+        return self.features * self.bits - self.variables
+
     @cached_property
     def bit_features(self) -> NDArray[np.int64]:
         """The feature that each bit belongs to."""

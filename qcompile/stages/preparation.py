@@ -49,11 +49,22 @@ class Preparation:
         return whole and not self.unit_norm and not self.bias
 
     def signs(self, labels: ArrayLike) -> Floats:
-        """Give +1 for the positive label and -1 for the other."""
+        """Return +1 for the positive label and -1 for all others."""
         return np.where(np.asarray(labels, dtype=np.float64) == self.positive, 1.0, -1.0)
 
+    def unknown_labels(self, labels: ArrayLike) -> list[float]:
+        """Return the labels that training has not seen, sorted; none if it took a rest as one."""
+        if self.negative is None:
+            return []
+        return sorted(
+            set(np.asarray(labels, dtype=np.float64).tolist()) - {self.positive, self.negative}
+        )
+
     def labels(self, signs: ArrayLike) -> Floats:
-        """Give back the labels of the data; where there are several others, -1 or one less."""
+        """Return the labels that signs or decisions stand for; 0 is negative.
+
+        If several labels are negative, the result is -1, or one less than the positive label.
+        """
         negative = self.negative
         if negative is None:  # a label below the positive one, so that it reads back as negative
             negative = -1.0 if self.positive > -1 else self.positive - 1

@@ -113,6 +113,11 @@ class Pubo(Problem):
         """Number of terms, the constant not counted."""
         return sum(self.terms)
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of the terms in bytes."""
+        return sum(a.nbytes for a in self.indices) + sum(a.nbytes for a in self.coefficients)
+
     def of_degree(self, degree: int) -> tuple[NDArray[np.int32], Floats]:
         """Return rows and coefficients of one degree; both are empty if there are none."""
         if degree <= len(self.indices):

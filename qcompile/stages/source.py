@@ -73,6 +73,17 @@ class Source(Record):
             return values
         return Source(**_sorted_out(values, fields(Source)))
 
+    def is_of(self, other: Source, rows: int) -> bool:
+        """Whether this record may be of the same data as another, which has so many rows.
+
+        Digests are compared if both are known, otherwise names.
+        """
+        if self.sha256 is not None and other.sha256 is not None:
+            same = self.sha256 == other.sha256
+        else:
+            same = self.name == other.name
+        return same and self.rows in (None, rows)
+
     @property
     def invalid(self) -> tuple[str, ...]:
         """Names of the entries that are known but have invalid values."""

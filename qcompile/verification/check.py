@@ -29,4 +29,9 @@ class Verification:
     @property
     def holds(self) -> bool:
         """Whether every check holds."""
-        return all(check.holds for check in self.checks)
+        return not self.failed
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The names of the checks that failed."""
+        return tuple(check.name for check in self.checks if not check.holds)

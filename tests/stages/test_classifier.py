@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -64,3 +65,14 @@ def test_rows_of_strange_kinds_are_read_or_refused(cancer: Dataset) -> None:
         train(cancer, test=prepare(read("breast-cancer"), scale="standard", features=3))
     with pytest.raises(InputError, match="leave rows"):
         train(cancer, test=float("nan"))
+
+
+def test_errors_are_counted_on_decisions_and_zero_is_negative() -> None:
+    found = Classifier(np.array([1.0]), replace(identity(1), positive=2.0, negative=1.0))
+    labels = np.array([2.0, 1.0, 2.0, 1.0])
+    assert found.error_of(np.array([0.5, -0.5, 0.0, 0.0]), labels) == 0.25
+    assert found.error(np.array([[0.5], [-0.5], [0.0], [0.0]]), labels) == 0.25
+    assert found.preparation.unknown_labels([2, 7, 1, 3, 7]) == [3.0, 7.0]
+    assert replace(found.preparation, negative=None).unknown_labels([2, 7]) == []
+    with pytest.raises(InputError, match="label 3 was never seen"):
+        found.error_of(np.zeros(1), np.array([3.0]))

@@ -177,3 +177,13 @@ def test_rows_are_read_again_as_the_record_says() -> None:
     # the seed of the solver must not be taken for that of the data
     assert (model.source.seed, model.source.solver_seed) == (6, 11)
     assert np.array_equal(same_rows(name, model).y, rows.y)
+
+
+def test_a_record_is_compared_by_digest_or_by_name() -> None:
+    known = Source(name="a.svm", rows=5, sha256="11")
+    assert known.is_of(Source(name="b.svm", sha256="11"), 5)  # the same file, renamed
+    assert not known.is_of(Source(name="a.svm", sha256="22"), 5)
+    assert known.is_of(Source(name="a.svm"), 5)
+    assert not known.is_of(Source(name="b.svm"), 5)
+    assert not known.is_of(Source(name="a.svm"), 6)
+    assert Source(name="a.svm").is_of(Source(name="a.svm"), 6)  # rows not recorded
