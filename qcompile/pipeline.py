@@ -25,6 +25,7 @@ from qcompile.runtime import cluster
 from qcompile.runtime.progress import Progress, muted, shown_by
 from qcompile.runtime.timing import passing
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.display import Displayed, many, quoted
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
 from qcompile.stages.pubo import Pubo
@@ -59,8 +60,8 @@ class CompileOptions(TypedDict, total=False):
     time_limit: float
 
 
-@dataclass(frozen=True, eq=False)
-class Compiled:
+@dataclass(frozen=True, eq=False, repr=False)
+class Compiled(Displayed):
     """The result of each pass up to the polynomial; `quadratize` makes the QUBO."""
 
     moments: Moments
@@ -68,6 +69,14 @@ class Compiled:
     pubo: Pubo
     options: QuboOptions
     seed: int = 0
+
+    def _line(self) -> str:
+        pubo, name = self.pubo, self.moments.source.name
+        data = "" if name is None else f"{quoted(name)}, "
+        return f"{data}{many(pubo.variables, 'bit')}, {many(pubo.num_terms, 'term')}"
+
+    def _facts(self) -> Mapping[str, object]:
+        return {"moments": self.moments, "loss": self.loss, "pubo": self.pubo}
 
     def quadratize(self) -> Qubo:
         """Return the polynomial with products replaced by ancillas.

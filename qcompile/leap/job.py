@@ -32,6 +32,7 @@ from qcompile.leap.records import (
     Solver,
     State,
 )
+from qcompile.stages.display import Displayed, many, quoted
 from qcompile.stages.embedded import Embedding
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
@@ -44,8 +45,8 @@ _log = logging.getLogger("qcompile")
 JOB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Job:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Job(Displayed):
     """A submission: what was asked for, of which solver, and the folder that keeps it.
 
     The fields other than `folder` are the content of ``job.json`` in its order; they never change.
@@ -69,6 +70,20 @@ class Job:
     region: str = ""
     cost: Cost
     parts: tuple[Part, ...]
+
+    def _line(self) -> str:
+        return f"{quoted(self.id)}, {many(len(self.parts), 'part')} for {quoted(self.solver.name)}"
+
+    def _facts(self) -> Mapping[str, object]:
+        return {
+            "id": self.id,
+            "label": self.label,
+            "created": self.created,
+            "solver": self.solver.name,
+            "data": self.source or None,
+            "parts": len(self.parts),
+            "folder": self.folder,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of job.json as plain values."""

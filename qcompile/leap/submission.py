@@ -36,6 +36,7 @@ from qcompile.leap.retry import Patience
 from qcompile.leap.sending import cancel_duplicates, cancel_parts, ensure_sent
 from qcompile.runtime.progress import News, news_to
 from qcompile.stages.classifier import Classifier
+from qcompile.stages.display import Displayed, many, quoted
 from qcompile.stages.embedded import Embedding
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
@@ -47,8 +48,8 @@ __all__ = ["Submission", "cancel", "resume", "status_text", "submit"]
 _log = logging.getLogger("qcompile")
 
 
-@dataclass(frozen=True, eq=False)
-class Submission:
+@dataclass(frozen=True, eq=False, repr=False)
+class Submission(Displayed):
     """The result of a submission, as far as it went.
 
     `job` is None after a dry run; `samples` is None until the machine has answered; `classifier`
@@ -59,6 +60,21 @@ class Submission:
     job: Job | None = None
     samples: Samples | None = None
     classifier: Classifier | None = None
+
+    def _line(self) -> str:
+        if self.job is None:
+            return f"dry run for {quoted(self.cost.solver)}"
+        done = "no answer yet" if self.samples is None else many(len(self.samples), "sample")
+        return f"job {quoted(self.job.id)}, {done}"
+
+    def _facts(self) -> Mapping[str, object]:
+        return {
+            "solver": self.cost.solver,
+            "job": None if self.job is None else self.job.id,
+            "seconds billed, estimated": self.cost.seconds,
+            "samples": self.samples,
+            "classifier": self.classifier,
+        }
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from qcompile.stages.display import many
+
 __all__ = ["between", "many", "number", "numbers"]
 
 
@@ -19,15 +21,6 @@ def number(value: float) -> str:
     if 999.5 <= abs(value) < 1e15:
         return f"{value:,.1f}".removesuffix(".0")
     return f"{value:.3g}"
-
-
-def many(count: int, noun: str) -> str:
-    """Return a count with its noun.
-
-    >>> many(1, "state"), many(1200, "state")
-    ('1 state', '1,200 states')
-    """
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def numbers(values: Sequence[float]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,14 +12,15 @@ from numpy.typing import NDArray
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, Matrix
 from qcompile.stages.dataset import answers
+from qcompile.stages.display import Displayed, many, quoted
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.source import ClassifierSource
 
 __all__ = ["Classifier"]
 
 
-@dataclass(frozen=True, eq=False)
-class Classifier:
+@dataclass(frozen=True, eq=False, repr=False)
+class Classifier(Displayed):
     """A linear classifier for raw rows: prepare them, multiply by the weights, take the sign.
 
     `source` says which data it was trained on, and how the weights were found.
@@ -35,6 +37,23 @@ class Classifier:
                 f"{self.weights.size} weights; the data have {self.preparation.features} columns "
                 "after preparation"
             )
+
+    def _line(self) -> str:
+        name = "" if self.source.name is None else f", trained on {quoted(self.source.name)}"
+        return f"{many(len(self.weights), 'weight')}{name}"
+
+    def _facts(self) -> Mapping[str, object]:
+        source = self.source
+        return {
+            "weights": ", ".join(f"{w:.4g}" for w in self.weights[:20].tolist()),
+            "features": len(self.weights),
+            "preparation": self.preparation,
+            "energy": source.energy,
+            "rank": source.rank,
+            "solver": source.solver,
+            "validation error": source.validation_error,
+            "source": source.name,
+        }
 
     def decision_function(self, rows: Matrix) -> Floats:
         """Return w·x for raw rows: above 0 means the positive label."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -9,14 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, Matrix, frozen
+from qcompile.stages.display import Displayed, many, quoted
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.source import Source
 
 __all__ = ["Dataset", "answers"]
 
 
-@dataclass(frozen=True, eq=False)
-class Dataset:
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset(Displayed):
     """Examples x (rows, dense or sparse) with labels y = -1 or +1, and how they came about."""
 
     x: Matrix
@@ -35,6 +37,19 @@ class Dataset:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def _line(self) -> str:
+        name = "" if self.source.name is None else f" of {quoted(self.source.name)}"
+        return f"{many(len(self), 'row')}{name}, {many(self.features, 'feature')}"
+
+    def _facts(self) -> Mapping[str, object]:
+        return {
+            "rows": len(self),
+            "features": self.features,
+            "positive rows": int(np.count_nonzero(self.y > 0)),
+            "entries that are not 0": f"{self.density:.1%}",
+            "source": self.source.name,
+        }
 
     @property
     def features(self) -> int:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.display import Displayed, many, quoted
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo, to_ising
 
@@ -23,8 +24,8 @@ __all__ = ["Embedded", "Embedding", "check_embedding", "problem_id", "to_embedde
 _log = logging.getLogger("qcompile")
 
 
-@dataclass(frozen=True)
-class Embedding:
+@dataclass(frozen=True, repr=False)
+class Embedding(Displayed):
     """For each variable of a problem the chain of qubits that stands for it on a machine.
 
     `problem` marks which variables meet, not how strongly: problems of the same structure share
@@ -37,6 +38,20 @@ class Embedding:
     method: str
     seed: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def _line(self) -> str:
+        size = f"{many(self.qubits, 'qubit')} of {quoted(self.machine.name)}"
+        return f"{many(len(self.chains), 'chain')} on {size}, longest {self.longest}"
+
+    def _facts(self) -> Mapping[str, object]:
+        return {
+            "machine": self.machine.name,
+            "chains": len(self.chains),
+            "qubits": self.qubits,
+            "longest chain": self.longest,
+            "method": self.method,
+            "seed": self.seed,
+        }
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
@@ -58,8 +73,8 @@ class Embedding:
         return dict(enumerate(self.chains))
 
 
-@dataclass(frozen=True, eq=False)
-class Embedded:
+@dataclass(frozen=True, eq=False, repr=False)
+class Embedded(Displayed):
     """A QUBO on a machine: spins on `qubits`, couplers between positions in that list.
 
     `couplings` of couplers marked in `in_chain` hold chains together with `chain_strength`. As
@@ -77,6 +92,22 @@ class Embedded:
     couplings: Floats
     in_chain: NDArray[np.bool_]
     offset: float
+
+    def _line(self) -> str:
+        size = f"{many(len(self.qubits), 'qubit')} of {quoted(self.embedding.machine.name)}"
+        strength = f"chain strength {self.chain_strength:.4g}"
+        return f"{many(self.qubo.variables, 'variable')} on {size}, {strength}"
+
+    def _facts(self) -> Mapping[str, object]:
+        return {
+            "machine": self.embedding.machine.name,
+            "variables": self.qubo.variables,
+            "qubits": len(self.qubits),
+            "couplers": len(self.couplings),
+            "couplers in chains": int(self.in_chain.sum()),
+            "longest chain": self.embedding.longest,
+            "chain strength": self.chain_strength,
+        }
 
     def to_bqm(self) -> Any:
         """Return a `dimod.BinaryQuadraticModel` of spins labelled by the machine's qubits."""

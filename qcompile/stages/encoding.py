@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,12 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats
+from qcompile.stages.display import Displayed, many
 
 __all__ = ["Encoding"]
 
 
-@dataclass(frozen=True)
-class Encoding:
+@dataclass(frozen=True, repr=False)
+class Encoding(Displayed):
     """Fixed-point weights w_a = zeta (q_{a,0} - Σ_{t>=1} 2^-t q_{a,t}); bit a·bits + t.
 
     The levels are zeta/2^(bits-1) times the whole numbers from 1 - 2^(bits-1) to 2^(bits-1). With
@@ -46,6 +48,21 @@ class Encoding:
             inside = all(low <= a <= b <= high for a, b in self.bounds)
             if len(self.bounds) != self.features or not inside:
                 raise InputError(f"bounds of the levels do not fit {self.bits} bits a weight")
+
+    def _line(self) -> str:
+        bounded = "" if self.bounds is None else f", {many(self.variables, 'bit')} within bounds"
+        weights = f"{many(self.features, 'weight')} of {many(self.bits, 'bit')}"
+        return f"{weights}{bounded}, zeta {self.zeta:.4g}"
+
+    def _facts(self) -> Mapping[str, object]:
+        return {
+            "weights": self.features,
+            "bits a weight": self.bits,
+            "bits": self.variables,
+            "zeta": self.zeta,
+            "step": self.step,
+            "bounded levels": self.bounds is not None,
+        }
 
     @property
     def _limits(self) -> tuple[int, int]:

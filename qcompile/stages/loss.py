@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats
+from qcompile.stages.display import Displayed, quoted
 
 __all__ = ["Loss", "QLoss", "ZeroOneLoss"]
 
@@ -58,8 +60,8 @@ class QLoss:
         return np.asarray(np.minimum(self.ceiling, gap * gap))
 
 
-@dataclass(frozen=True)
-class Loss:
+@dataclass(frozen=True, repr=False)
+class Loss(Displayed):
     """A polynomial loss L(γ) = Σ a_p γ^p with the scales it was made for.
 
     `fit` says where the coefficients come from: "risk" (0-1 risk under the weight prior), "loss"
@@ -86,6 +88,22 @@ class Loss:
                 f"prior_std {self.prior_std:g}, range {self.range_:g} and l2 {self.l2:g}: "
                 "expected the first two above 0 and l2 not below"
             )
+
+    def _line(self) -> str:
+        return f"order {self.order}, fit {quoted(self.fit)}, weights up to {self.zeta:.4g}"
+
+    def _facts(self) -> Mapping[str, object]:
+        return {
+            "order": self.order,
+            "fit": self.fit,
+            "coefficients": ", ".join(f"{a:.4g}" for a in self.coefficients[:20]),
+            "prior_std": self.prior_std,
+            "range": self.range_,
+            "zeta": self.zeta,
+            "l2": self.l2,
+            "omega": self.omega,
+            "notes": "; ".join(self.notes) or None,
+        }
 
     def __call__(self, margins: ArrayLike) -> Floats:
         """Evaluate the loss."""

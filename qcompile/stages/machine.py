@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from qcompile.errors import InputError
 from qcompile.runtime import memory
+from qcompile.stages.display import Displayed, many, quoted
 
 __all__ = ["LARGEST", "Machine"]
 
@@ -26,8 +27,8 @@ LARGEST = {"chimera": (64, 64, 8), "pegasus": (64,), "zephyr": (40, 8)}
 _QUBIT_COST, _COUPLER_COST = 1000, 500
 
 
-@dataclass(frozen=True)
-class Machine:
+@dataclass(frozen=True, repr=False)
+class Machine(Displayed):
     """An annealer: topology, what works of it, and what it can be told.
 
     `qubits` and `couplers` are the published numbers that work (None: not published).
@@ -69,6 +70,26 @@ class Machine:
                 f"machine {self.name}: shape {list(self.shape)}; expected 1 to {len(most)} sizes "
                 f"from {least} to {list(most)}"
             )
+
+    def _line(self) -> str:
+        shape = "x".join(map(str, self.shape))
+        known = "" if self.qubits is None else f", {many(self.qubits, 'qubit')}"
+        dead = f", {many(len(self.dead_qubits), 'dead qubit')}" if self.dead_qubits else ""
+        return f"{quoted(self.name)}, {self.topology} {shape}{known}{dead}"
+
+    def _facts(self) -> Mapping[str, object]:
+        return {
+            "name": self.name,
+            "title": self.title or None,
+            "topology": f"{self.topology} {'x'.join(map(str, self.shape))}",
+            "published qubits": self.qubits,
+            "published couplers": self.couplers,
+            "dead qubits": len(self.dead_qubits),
+            "dead couplers": len(self.dead_couplers),
+            "range of h": f"{self.h_range[0]:g} to {self.h_range[1]:g}",
+            "range of J": f"{self.j_range[0]:g} to {self.j_range[1]:g}",
+            "source": self.source or None,
+        }
 
     @property
     def sizes(self) -> tuple[int, ...]:

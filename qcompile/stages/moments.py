@@ -11,14 +11,15 @@ import numpy as np
 from qcompile.errors import InputError
 from qcompile.stages import multisets
 from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.display import Displayed, many
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.source import Source
 
 __all__ = ["Moments"]
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
+@dataclass(frozen=True, eq=False, repr=False)
+class Moments(Displayed):
     """Sums over the examples that every later pass needs; they add and subtract.
 
     ``tensors[a, e]`` is Σ_i |x_i|^e z_i ⊗ ... ⊗ z_i (a factors, z_i = y_i x_i), each multiset of
@@ -41,6 +42,19 @@ class Moments:
                 raise InputError(
                     f"tensor of degree {degree} has shape {tensor.shape}, expected ({expected},)"
                 )
+
+    def _line(self) -> str:
+        rows = many(self.count, "row")
+        return f"order {self.order}, {rows}, {many(self.features, 'feature')}"
+
+    def _facts(self) -> Mapping[str, object]:
+        return {
+            "order": self.order,
+            "rows": self.count,
+            "features": self.features,
+            "sums": sum(len(tensor) for tensor in self.tensors.values()),
+            "source": self.source.name,
+        }
 
     def __add__(self, other: Moments) -> Moments:
         return self._combine(other, +1)

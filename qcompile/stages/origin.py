@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
+from qcompile.stages.display import Displayed, quoted
 from qcompile.stages.encoding import Encoding
 from qcompile.stages.loss import Loss
 from qcompile.stages.preparation import Preparation
@@ -13,8 +15,8 @@ from qcompile.stages.source import Source
 __all__ = ["Origin", "OriginFields", "origin_of"]
 
 
-@dataclass(frozen=True, eq=False)
-class Origin:
+@dataclass(frozen=True, eq=False, repr=False)
+class Origin(Displayed):
     """How a problem came about, and what decoding its samples needs.
 
     Passes hand it on whole. `encoding` says how bits make up weights. `l0` is charged for each
@@ -32,6 +34,19 @@ class Origin:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "source", Source.of(self.source))
+
+    def _line(self) -> str:
+        return ", ".join(f"{name}: {fact}" for name, fact in self._facts().items() if fact)
+
+    def _facts(self) -> Mapping[str, object]:
+        return {
+            "source": None if self.source.name is None else quoted(self.source.name),
+            "encoding": self.encoding,
+            "loss": self.loss,
+            "l0": self.l0 or None,
+            "dropped": self.dropped or None,
+            "preparation": self.preparation,
+        }
 
 
 class OriginFields(TypedDict, total=False):

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from qcompile.errors import InputError
 from qcompile.runtime import memory
 from qcompile.stages.arrays import Floats, Matrix, frozen, row_norms
+from qcompile.stages.display import Displayed, many
 
 __all__ = ["SCALINGS", "Preparation"]
 
@@ -19,8 +20,8 @@ __all__ = ["SCALINGS", "Preparation"]
 SCALINGS = ("none", "standard", "max-abs", "unit-norm")
 
 
-@dataclass(frozen=True, eq=False)
-class Preparation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Preparation(Displayed):
     """What was done to raw rows, so that a classifier can be applied to raw data later.
 
     In this order: choose `columns`, subtract `center`, divide by `scale`, bring each row to unit
@@ -35,6 +36,30 @@ class Preparation:
     scale: Floats | None = None
     unit_norm: bool = False
     bias: bool = False
+
+    def _line(self) -> str:
+        steps = [step for step, done in self._steps.items() if done]
+        made = f"{many(self.raw_features, 'column')} to {many(self.features, 'feature')}"
+        return ", ".join([made, *steps])
+
+    def _facts(self) -> Mapping[str, object]:
+        return {
+            "raw columns": self.raw_features,
+            "features": self.features,
+            **self._steps,
+            "positive label": self.positive,
+            "negative label": "all others" if self.negative is None else self.negative,
+        }
+
+    @property
+    def _steps(self) -> dict[str, bool]:
+        return {
+            "chosen": self.columns is not None,
+            "centred": self.center is not None,
+            "scaled": self.scale is not None,
+            "unit norm": self.unit_norm,
+            "bias": self.bias,
+        }
 
     @property
     def features(self) -> int:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats
+from qcompile.stages.display import Displayed
 from qcompile.stages.encoding import Encoding
 from qcompile.stages.labels import Label, checked_labels
 from qcompile.stages.loss import Loss
@@ -19,7 +20,7 @@ from qcompile.stages.source import Source
 __all__ = ["Problem"]
 
 
-class Problem(ABC):
+class Problem(Displayed, ABC):
     """A polynomial of 0/1 variables to be minimised, with its origin: a `Pubo` or a `Qubo`."""
 
     origin: Origin
@@ -46,6 +47,15 @@ class Problem(ABC):
     @abstractmethod
     def score(self, bits: ArrayLike) -> Floats:
         """Return the energy of each row of logical bits on the polynomial that was compiled."""
+
+    def _origin_facts(self) -> dict[str, object]:
+        return {
+            "encoding": self.encoding,
+            "loss": self.loss,
+            "l0": self.l0 or None,
+            "dropped": self.dropped or None,
+            "source": self.source.name,
+        }
 
     @property
     def encoding(self) -> Encoding | None:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from qcompile.errors import InputError
 from qcompile.runtime.threads import ordered
 from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.display import many
 from qcompile.stages.origin import Origin, OriginFields, origin_of
 from qcompile.stages.problem import Problem
 from qcompile.stages.terms import collect
@@ -44,7 +45,7 @@ def polynomial_energies(pubo: Pubo, samples: ArrayLike) -> Floats:
     return np.concatenate(blocks) if blocks else np.zeros(0)
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class Pubo(Problem):
     """A polynomial of bits: for each degree sorted index rows and their coefficients.
 
@@ -87,6 +88,21 @@ class Pubo(Problem):
         ):
             if rows.shape != (len(values), degree):
                 raise InputError(f"degree {degree}: {rows.shape} indices, {len(values)} values")
+
+    def _line(self) -> str:
+        sizes = f"{many(self.variables, 'variable')}, {many(self.num_terms, 'term')}"
+        return f"{sizes}, degree {self.degree}"
+
+    def _facts(self) -> Mapping[str, object]:
+        degrees = {f"terms of degree {j}": n for j, n in enumerate(self.terms[:8], 1)}
+        return {
+            "variables": self.variables,
+            "degree": self.degree,
+            "terms": self.num_terms,
+            **degrees,
+            "constant": self.constant,
+            **self._origin_facts(),
+        }
 
     @property
     def logical(self) -> int:

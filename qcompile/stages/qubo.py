@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Unpack
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, frozen, sum_by
+from qcompile.stages.display import Displayed, many
 from qcompile.stages.origin import Origin, OriginFields, origin_of
 from qcompile.stages.problem import Problem
 from qcompile.stages.pubo import Pubo
@@ -37,8 +39,8 @@ def to_ising(qubo: Qubo) -> tuple[Floats, Floats]:
     return h, couplings
 
 
-@dataclass(frozen=True, eq=False)
-class Ancillas:
+@dataclass(frozen=True, eq=False, repr=False)
+class Ancillas(Displayed):
     """What each ancilla stands for: the product of two variables with smaller numbers.
 
     ``factors[k]`` are the two variables; `terms` counts the terms of the polynomial that pass
@@ -55,9 +57,20 @@ class Ancillas:
     def __len__(self) -> int:
         return len(self.factors)
 
+    def _line(self) -> str:
+        return f"{len(self):,}, for {many(int(self.terms.sum()), 'term')}"
 
-@dataclass(frozen=True)
-class Seal:
+    def _facts(self) -> Mapping[str, object]:
+        strongest = float(max(self.on.max(initial=0.0), self.off.max(initial=0.0)))
+        return {
+            "ancillas": len(self),
+            "terms through them": int(self.terms.sum()),
+            "strongest gate": strongest,
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class Seal(Displayed):
     """What a file says about itself: a mark for each variable's coefficients, one for the rest.
 
     `record_intact` tells whether the file's record (encoding, loss, ancillas, ...) is as written.
@@ -66,8 +79,15 @@ class Seal:
     rows: tuple[str, ...]
     record_intact: bool
 
+    def _line(self) -> str:
+        state = "intact" if self.record_intact else "changed"
+        return f"{many(len(self.rows), 'mark')}, record {state}"
 
-@dataclass(frozen=True, eq=False, init=False)
+    def _facts(self) -> Mapping[str, object]:
+        return {"marks": len(self.rows), "record intact": self.record_intact}
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class Qubo(Problem):
     """A quadratic polynomial of bits whose minimum over the ancillas is a given polynomial.
 
@@ -133,6 +153,24 @@ class Qubo(Problem):
             origin=origin_of(origin, known),
         )
 
+    def _line(self) -> str:
+        sizes = f"{self.logical:,} logical + {many(len(self.ancillas), 'ancilla')}"
+        pairs = many(len(self.first), "interaction")
+        return f"{many(self.variables, 'variable')}: {sizes}, {pairs}"
+
+    def _facts(self) -> Mapping[str, object]:
+        return {
+            "variables": self.variables,
+            "logical": self.logical,
+            "ancillas": len(self.ancillas),
+            "interactions": len(self.first),
+            "offset": self.offset,
+            "cover": self.method,
+            "optimal": self.optimal,
+            "truncation error": self.error or None,
+            **self._origin_facts(),
+        }
+
     @property
     def has_terms(self) -> bool:
         """True: a QUBO is always written out."""
@@ -196,12 +234,18 @@ class Qubo(Problem):
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Fingerprint:
+@dataclass(frozen=True, eq=False, repr=False)
+class Fingerprint(Displayed):
     """Value and gradient of a polynomial at a fixed point: small, and tells polynomials apart."""
 
     value: float
     gradient: Floats
+
+    def _line(self) -> str:
+        return f"value {self.value:.6g}, {many(len(self.gradient), 'variable')}"
+
+    def _facts(self) -> Mapping[str, object]:
+        return {"value": self.value, "variables": len(self.gradient)}
 
 
 def row_marks(qubo: Qubo) -> tuple[str, ...]:

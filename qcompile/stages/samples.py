@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.display import Displayed, many, quoted
 from qcompile.stages.problem import Problem
 
 __all__ = ["BROKEN", "WRONG", "Samples", "alike", "merged", "samples_of"]
@@ -19,8 +20,8 @@ __all__ = ["BROKEN", "WRONG", "Samples", "alike", "merged", "samples_of"]
 BROKEN, WRONG = "reads_with_broken_chain", "reads_with_wrong_ancilla"
 
 
-@dataclass(frozen=True, eq=False)
-class Samples:
+@dataclass(frozen=True, eq=False, repr=False)
+class Samples(Displayed):
     """Bits that a solver gave, one row a sample, with their energies on the true polynomial.
 
     `violations` counts ancillas that were not the product of their factors before they were
@@ -42,6 +43,23 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.bits)
+
+    def _line(self) -> str:
+        size = f"{many(len(self), 'sample')} of {many(self.bits.shape[1], 'bit')}"
+        lowest = f", lowest energy {self.energies.min():.6g}" if len(self) else ""
+        solver = f", by {quoted(self.info['solver'])}" if "solver" in self.info else ""
+        return f"{size}{lowest}{solver}"
+
+    def _facts(self) -> Mapping[str, object]:
+        return {
+            "samples": len(self),
+            "bits": self.bits.shape[1],
+            "reads": int(self.occurrences.sum()),
+            "lowest energy": float(self.energies.min()) if len(self) else None,
+            "highest energy": float(self.energies.max()) if len(self) else None,
+            "share of chains broken": self.chain_break_fraction,
+            "solver": self.info.get("solver"),
+        }
 
     @property
     def chain_break_fraction(self) -> float:

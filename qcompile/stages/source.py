@@ -7,6 +7,7 @@ from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 from qcompile.errors import QcompileError
+from qcompile.stages.display import Displayed, quoted
 from qcompile.stages.labels import Label, checked_labels
 from qcompile.stages.record import Record
 
@@ -42,8 +43,8 @@ def _are_labels(value: Any) -> bool:
     return True
 
 
-@dataclass(frozen=True, eq=False)
-class Source(Record):
+@dataclass(frozen=True, eq=False, repr=False)
+class Source(Displayed, Record):
     """Where the rows of a data set, or the terms of a polynomial, come from.
 
     The same rows are found again by reading the file `name` (with its `index_base`) or drawing the
@@ -73,6 +74,13 @@ class Source(Record):
             return values
         return Source(**_sorted_out(values, fields(Source)))
 
+    def _line(self) -> str:
+        plain = {k: v if isinstance(v, int | float) else quoted(v) for k, v in self.items()}
+        return ", ".join(f"{quoted(key)[1:-1]}={value}" for key, value in plain.items())
+
+    def _facts(self) -> Mapping[str, object]:
+        return self.to_dict()
+
     def is_of(self, other: Source, rows: int) -> bool:
         """Whether this record may be of the same data as another, which has so many rows.
 
@@ -95,7 +103,7 @@ class Source(Record):
         return {**_plain(self, fields(Source)), **self.extra}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ClassifierSource(Source):
     """Which data a classifier was trained on, and how its weights were found.
 

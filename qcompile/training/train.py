@@ -18,6 +18,7 @@ from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.display import Displayed, many
 from qcompile.stages.loss import Loss
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
@@ -28,8 +29,8 @@ from qcompile.training.search import BITS, Clock, Stage, Task, goes_over_margins
 __all__ = ["Trained", "train"]
 
 
-@dataclass(frozen=True, eq=False)
-class Trained:
+@dataclass(frozen=True, eq=False, repr=False)
+class Trained(Displayed):
     """A classifier, the stages of its training, and where accuracy was lost (`risks`).
 
     `errors` are by part of the data: train, validation, test. `baseline` is the error on the
@@ -45,6 +46,21 @@ class Trained:
     errors: Mapping[str, float]
     baseline: float
     notes: tuple[str, ...] = ()
+
+    def _line(self) -> str:
+        errors = [f"error {error:.2%} ({part})" for part, error in self.errors.items()]
+        return ", ".join([many(len(self.classifier.weights), "weight"), *errors])
+
+    def _facts(self) -> Mapping[str, object]:
+        return {
+            "classifier": self.classifier,
+            "loss": self.loss,
+            "problem": self.problem,
+            "samples": self.samples,
+            **{f"{part} error": error for part, error in self.errors.items()},
+            "baseline error": self.baseline,
+            "notes": "; ".join(self.notes) or None,
+        }
 
 
 def train(
