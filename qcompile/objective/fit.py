@@ -3,7 +3,7 @@
 Odd orders minimise E_w[(f01(w) - f(w))²] over classifiers w ~ N(0, s² I) ("risk"), or fit the loss
 itself under one normal prior of the margins ("loss"). Even orders fit the loss under a prior
 P(γ) ∝ exp(-ω γ^k), with the leading coefficient ω given ("omega"). After the moments every fit is
-a linear system of a few unknowns, whatever the number of examples.
+a linear system of a few unknowns for any number of examples.
 
 References:
     Babbush et al., "Construction of non-convex polynomial loss functions for training a binary

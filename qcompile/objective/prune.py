@@ -1,10 +1,10 @@
 """Moments x Loss -> Encoding with fewer levels: shrink the problem before it is expanded.
 
-The lowest level v of a weight can go if some other level v' is better whatever the other weights
-are, E(w_a = v) - E(w_a = v') > 0; likewise the highest. The difference is one degree lower than E:
-for cubics a quadratic, bounded from below by intervals or, more closely, by roof duality on the
-bits of the other weights. What goes makes room for more; this is repeated until nothing changes.
-Every minimiser is kept. Often it is all or nothing: with a narrow range all may be solved.
+The lowest level v of a weight is removed if another level v' is better for all values of the other
+weights, E(w_a = v) - E(w_a = v') > 0; likewise the highest. The difference is one degree lower than
+E: for cubics a quadratic, bounded from below by intervals or, more closely, by roof duality on the
+bits of the other weights. A removed level may allow the removal of others; this is repeated until
+nothing changes. Every minimiser is kept. With a narrow range pruning may solve the whole problem.
 
 The way back is the encoding itself: its levels are some of the levels of the full one.
 """

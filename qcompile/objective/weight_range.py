@@ -1,16 +1,16 @@
 """Choose how far weights may reach, so that an odd loss cannot be abused.
 
-An odd polynomial of the margin falls without bound on one side: past its turn (√3 σ for the cubic
-fit) a *more* wrong margin costs *less*. If weights may reach too far, the minimum of the compiled
-problem is such an abuse: a negative "risk" and a useless classifier. The range r (weights up to
-zeta = r · s) that "auto" takes is the largest up to 2 for which the lowest point that a search
-finds in the box [-zeta, zeta]^n keeps
+An odd polynomial of the margin falls without bound on one side: beyond `Loss.reward_margin` (√3 σ
+for the cubic fit) a *more* wrong margin costs *less*. If the range of weights is too wide, the
+minimum of the compiled problem has a negative "risk" and is a useless classifier. The range r
+(weights up to zeta = r · s) that "auto" takes is the largest up to 2 for which the lowest point
+that a search finds in the box [-zeta, zeta]^n keeps
 
 - the objective at 0 or above, as a risk must be,
 - the mean margin at 0 or above, as a classifier that has learnt something must,
-- the root mean square margin within 0.8 of the turn, and
-- at most a fifth of the margins wrong and past the turn, whatever their distribution (Cantelli's
-  inequality from mean and variance; mostly it is a few percent),
+- the root mean square margin within 0.8 of the reward margin, and
+- at most a fifth of the margins wrong and beyond the reward margin, for any distribution with this
+  mean and variance (Cantelli's inequality; mostly it is a few percent),
 
 and for which no valley on the wrong side (mean margin below 0) is half as deep as that point is
 below w = 0: a coarse grid of weights may miss the lowest point but not by that much.
@@ -84,7 +84,7 @@ def _given_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
     if objective is None:
         return loss
     wrong = objective.lowest_wrong(value)
-    if wrong < 0:  # no risk is: that is worth a word, whatever else the box holds
+    if wrong < 0:  # a risk is never negative
         note = (
             f"with range {value:.3g} the objective falls to {wrong:.3g} where the mean margin is "
             'negative: very wrong margins are rewarded; use range_="auto"'

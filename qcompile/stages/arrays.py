@@ -17,14 +17,14 @@ Matrix: TypeAlias = Any
 
 
 def frozen(array: ArrayLike, dtype: Any = np.float64) -> NDArray[Any]:
-    """Return a view of the array that nobody can write through."""
+    """Return a read-only view of the array."""
     view = np.ascontiguousarray(array, dtype=dtype).view()
     view.setflags(write=False)
     return view
 
 
 def extent(values: Floats) -> tuple[float, float]:
-    """Return the smallest size that is not 0 and the largest, piece by piece to spare memory."""
+    """Return the smallest absolute value above 0 and the largest, in little memory."""
     smallest, largest = math.inf, 0.0
     flat = values.reshape(-1)
     for start in range(0, flat.size, 1 << 18):
@@ -35,12 +35,12 @@ def extent(values: Floats) -> tuple[float, float]:
 
 
 def sum_by(groups: NDArray[np.integer], values: Floats, number: int) -> Floats:
-    """Add up the values of each group 0..number-1."""
+    """Return the sum of the values of each group 0..number-1."""
     return np.asarray(np.bincount(groups, values, minlength=number), dtype=np.float64)
 
 
 def row_norms(rows: Matrix) -> Floats:
-    """Euclidean norm of each row."""
+    """Return the Euclidean norm of each row."""
     import scipy.sparse as sp
 
     if sp.issparse(rows):

@@ -60,7 +60,7 @@ class Classifier(Displayed):
         return np.asarray(self.preparation.apply(self._as_wide(rows)) @ self.weights)
 
     def predict(self, rows: Matrix) -> Floats:
-        """Return labels for raw rows, as they were in the data; a decision of 0 is negative."""
+        """Return a label of the training data for each raw row; a decision of 0 is negative."""
         return self.preparation.labels(answers(self.decision_function(rows)))
 
     def error(self, rows: Matrix, labels: NDArray[Any]) -> float:
@@ -75,7 +75,7 @@ class Classifier(Displayed):
         return float(np.mean(answers(decisions) != self.preparation.signs(labels)))
 
     def _as_wide(self, rows: Any) -> Matrix:
-        """Sparse rows may have been read narrower than in training: absent columns are zeros."""
+        """Return rows as wide as in training: columns missing from sparse rows are zeros."""
         import scipy.sparse as sp
 
         rows = sp.csr_array(rows) if sp.issparse(rows) else np.asarray(rows, dtype=np.float64)

@@ -19,7 +19,10 @@ __all__ = ["Dataset", "answers"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset(Displayed):
-    """Examples x (rows, dense or sparse) with labels y = -1 or +1, and how they came about."""
+    """Examples x (rows, dense or sparse) with labels y = -1 or +1.
+
+    `preparation` is what was done to the raw rows, `source` is where they come from.
+    """
 
     x: Matrix
     y: Floats
@@ -58,13 +61,13 @@ class Dataset(Displayed):
 
     @property
     def density(self) -> float:
-        """Share of entries that are not zero."""
+        """Share of entries that are not 0."""
         stored = self.x.data if hasattr(self.x, "indptr") else self.x
         return float(np.count_nonzero(stored)) / max(1, len(self) * self.features)
 
     @property
     def baseline_error(self) -> float:
-        """Error of always answering with the larger class."""
+        """The error of a classifier that always answers with the larger class."""
         positive = float(np.mean(self.y > 0))
         return min(positive, 1 - positive)
 
@@ -73,7 +76,7 @@ class Dataset(Displayed):
         return replace(self, x=self.x[rows], y=frozen(self.y[rows]))
 
     def margins(self, weights: ArrayLike) -> Floats:
-        """Margins y (x·w) of every example."""
+        """Return the margin y (x·w) of each example."""
         return np.asarray(self.x @ np.asarray(weights, dtype=np.float64)) * self.y
 
     def error(self, weights: ArrayLike) -> float:

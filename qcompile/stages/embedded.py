@@ -1,4 +1,4 @@
-"""What an embedding is: chains of qubits for the variables of a QUBO, and the problem on them."""
+"""Embeddings: chains of qubits for the variables of a QUBO, and the problem on these qubits."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _log = logging.getLogger("qcompile")
 
 @dataclass(frozen=True, repr=False)
 class Embedding(Displayed):
-    """For each variable of a problem the chain of qubits that stands for it on a machine.
+    """The chain of qubits of each variable of a problem, on a machine.
 
-    `problem` marks which variables meet, not how strongly: problems of the same structure share
-    embeddings. `options` records what the search was told.
+    `problem` is a digest of which variables are coupled, not of how strongly: problems of the same
+    structure share embeddings. `options` are those of the search.
     """
 
     chains: tuple[tuple[int, ...], ...]
@@ -77,8 +77,8 @@ class Embedding(Displayed):
 class Embedded(Displayed):
     """A QUBO on a machine: spins on `qubits`, couplers between positions in that list.
 
-    `couplings` of couplers marked in `in_chain` hold chains together with `chain_strength`. As
-    long as no chain is broken, energies are those of the QUBO.
+    Couplers marked in `in_chain` hold chains together with `chain_strength`. Energies equal those
+    of the QUBO if no chain is broken.
     """
 
     qubo: Qubo
@@ -120,14 +120,14 @@ class Embedded(Displayed):
         return bqm
 
     def energies(self, spins: Any) -> Floats:
-        """Energy of each row of -1/+1 values in the order of `qubits`."""
+        """Return the energy of each row of -1/+1 values in the order of `qubits`."""
         rows = np.atleast_2d(np.asarray(spins, dtype=np.float64))
         pairs = rows[:, self.first] * rows[:, self.second]
         return np.asarray(rows @ self.fields + pairs @ self.couplings + self.offset)
 
 
 def problem_id(qubo: Qubo) -> str:
-    """Return a digest of which variables there are and which of them meet."""
+    """Return a digest of the number of variables and of which of them are coupled."""
     digest = hashlib.sha256(f"{qubo.variables} {qubo.logical}".encode())
     digest.update(qubo.first.astype("<i4").tobytes())
     digest.update(qubo.second.astype("<i4").tobytes())
@@ -135,10 +135,10 @@ def problem_id(qubo: Qubo) -> str:
 
 
 def check_embedding(embedding: Embedding, qubo: Qubo, machine: Machine | None = None) -> None:
-    """Raise InputError, naming the variable, unless the embedding serves this problem there."""
+    """Raise InputError, naming the variable, unless the embedding fits the problem and machine."""
     machine = machine or embedding.machine
     if embedding.problem != problem_id(qubo):
-        _log.info("this embedding was made for another structure: checking whether it serves")
+        _log.info("this embedding was made for another structure: checking whether it fits")
     if len(embedding.chains) != qubo.variables:
         raise InputError(
             f"an embedding of {len(embedding.chains)} variables; the problem has "
@@ -211,8 +211,8 @@ def _keys(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.int64]:
 def to_embedded(qubo: Qubo, embedding: Embedding, chain_strength: float) -> Embedded:
     """Spread a QUBO over the chains: fields evenly over qubits, couplings evenly over couplers.
 
-    Every working coupler inside a chain holds it together. The offset makes up for chains that are
-    whole.
+    Every working coupler inside a chain holds it together. The offset cancels the energy of these
+    couplers in chains that are not broken.
     """
     machine = embedding.machine
     owner = _owner(embedding, machine)

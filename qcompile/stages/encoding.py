@@ -71,13 +71,13 @@ class Encoding(Displayed):
 
     @property
     def step(self) -> float:
-        """Distance of two levels."""
+        """The distance between neighbouring levels."""
         return self.zeta / (1 << (self.bits - 1))
 
     @property
     def variables(self) -> int:
         """Number of bits N."""
-        # without an array: a file may claim any number of weights
+        # no array is made: a file may claim any number of weights
         return self.features * self.bits if self.bounds is None else len(self.bit_features)
 
     @property
@@ -104,7 +104,7 @@ class Encoding(Displayed):
 
     @cached_property
     def _codes(self) -> tuple[tuple[int, ...], ...]:
-        """What each bit of each weight is worth, in steps."""
+        """The value of each bit of each weight, in steps."""
         if self.bounds is None:
             half = 1 << (self.bits - 1)
             code = (half, *(-(half >> t) for t in range(1, self.bits)))
@@ -125,7 +125,7 @@ class Encoding(Displayed):
         return np.arange(low, high + 1, dtype=np.float64) * self.step
 
     def decode(self, bits: ArrayLike) -> Floats:
-        """Bits to weights; bits past N (indicators, ancillas) are ignored."""
+        """Return the weights of bits; bits past N (indicators, ancillas) are ignored."""
         array = np.asarray(bits)
         if array.shape[-1] < self.variables:
             raise InputError(f"{array.shape[-1]} bits; expected at least {self.variables}")
@@ -134,7 +134,7 @@ class Encoding(Displayed):
         return np.asarray(array[..., : self.variables] @ spread + self.offsets, dtype=np.float64)
 
     def encode(self, weights: ArrayLike) -> NDArray[np.int8]:
-        """Weights to the bits of the nearest level."""
+        """Return the bits of the level nearest to each weight."""
         array = np.asarray(weights, dtype=np.float64)
         if array.shape[-1] != self.features:
             raise InputError(f"{array.shape[-1]} weights; expected {self.features}")
@@ -151,7 +151,7 @@ class Encoding(Displayed):
 
 
 def _bounded_code(largest: int) -> tuple[int, ...]:
-    """Give bit values whose sums are exactly 0..largest: 1, 2, 4, ... and a rest.
+    """Return bit values whose sums are exactly 0..largest: 1, 2, 4, ... and a rest.
 
     >>> _bounded_code(5)
     (1, 2, 2)

@@ -15,7 +15,7 @@ def add_energies(
     coefficients: NDArray[np.float64],
     energies: NDArray[np.float64],
 ) -> None:
-    """energies[s] += Σ coefficient Π columns[i, s]; samples side by side, for vector units."""
+    """Add Σ coefficient Π columns[i, s] to energies[s]; samples lie side by side, for SIMD."""
     lanes = columns.shape[1]
     degree = indices.shape[1]
     product = np.empty(lanes)

@@ -1,4 +1,4 @@
-"""Labels of variables that a polynomial brought along."""
+"""Labels of variables in polynomials from other programs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Label: TypeAlias = Hashable
 
 
 def first_repeated(values: Iterable[Label]) -> list[Label]:
-    """Return the first value that was there before, in a list, or an empty list."""
+    """Return a list with the first value that is repeated, or an empty list."""
     seen: set[Label] = set()
     for value in values:
         if value in seen:
@@ -43,7 +43,10 @@ def checked_labels(given: Any) -> list[Label]:
 
 
 def checked_label(value: Any) -> Label:
-    """Raise unless a label that a file can hold: a whole number, a text, or a flat row of these."""
+    """Return a label that files can hold: a whole number, a text, or a tuple of these.
+
+    Raise InputError for any other value.
+    """
     if isinstance(value, list | tuple) and value:
         return tuple(_simple_label(part) for part in value)
     return _simple_label(value)
@@ -53,7 +56,7 @@ def _simple_label(value: Any) -> Label:
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         if -(2**63) <= value < 2**63:
             return int(value)
-    elif isinstance(value, str) and value.isprintable():  # as good as any text with a name in it
+    elif isinstance(value, str) and value.isprintable():
         return value
     raise InputError(
         f"variable {shown(value)}; expected a whole number, a printable text, or a row of these"
@@ -61,7 +64,7 @@ def _simple_label(value: Any) -> Label:
 
 
 def shown(value: Any) -> str:
-    """Show anything in a few characters of one line."""
+    """Return any value as a short text of one line."""
     if isinstance(value, list | tuple | dict):
         inner = list(value.values()) if isinstance(value, dict) else value
         if len(value) > 20 or any(isinstance(v, list | tuple | dict) for v in inner):

@@ -19,7 +19,9 @@ __all__ = ["Loss", "QLoss", "ZeroOneLoss"]
 
 @dataclass(frozen=True)
 class ZeroOneLoss:
-    """1 for a wrong answer, 0 for a right one; a margin of 0 is wrong.
+    """The 0-1 loss of a margin: 0 for margins above 0, else 1.
+
+    A margin of 0 costs 1, because a margin alone does not say which answer was given.
 
     >>> ZeroOneLoss()([-1.0, 0.0, 2.0]).tolist()
     [1.0, 1.0, 0.0]
@@ -28,13 +30,13 @@ class ZeroOneLoss:
     l2: float = 0.0
 
     def __call__(self, margins: ArrayLike) -> Floats:
-        """Evaluate the loss."""
+        """Return the loss of each margin."""
         return (np.asarray(margins) <= 0).astype(np.float64)
 
 
 @dataclass(frozen=True)
 class QLoss:
-    """A square hinge that is cut off: min((1 - q)², max(0, 1 - γ)²), q <= 0.
+    """The squared hinge loss with a ceiling: min((1 - q)², max(0, 1 - γ)²), q <= 0.
 
     Denchev, Ding, Vishwanathan, Neven: Robust classification with adiabatic quantum optimization.
 
@@ -55,7 +57,7 @@ class QLoss:
         return (1 - self.q) ** 2
 
     def __call__(self, margins: ArrayLike) -> Floats:
-        """Evaluate the loss."""
+        """Return the loss of each margin."""
         gap = np.maximum(0.0, 1.0 - np.asarray(margins, dtype=np.float64))
         return np.asarray(np.minimum(self.ceiling, gap * gap))
 
@@ -106,7 +108,7 @@ class Loss(Displayed):
         }
 
     def __call__(self, margins: ArrayLike) -> Floats:
-        """Evaluate the loss."""
+        """Return the loss of each margin."""
         values = np.asarray(margins, dtype=np.float64)
         return np.asarray(np.polynomial.polynomial.polyval(values, np.array(self.coefficients)))
 
@@ -122,10 +124,10 @@ class Loss(Displayed):
 
     @property
     def turn(self) -> float:
-        """How wrong a margin must be for a more wrong one to cost less; infinite if none is.
+        """How wrong a margin is where more wrong ones begin to cost less; infinite if they never do.
 
-        The loss rises from 0 to the left up to -turn, and falls beyond. It may rise again:
-        `falls_for_good` tells.
+        From 0 to the left the loss rises up to -turn and falls beyond. `falls_for_good` says
+        whether it rises again.
         """
         return self._turn[0]
 
@@ -177,7 +179,7 @@ class Loss(Displayed):
 
     @property
     def scale(self) -> float:
-        """A margin up to which the loss is worth looking at."""
+        """The margin up to which a picture of the loss should reach at least."""
         sizes = [self.turn, self.reward_margin]
         if self.omega is not None and self.omega > 0:
             sizes.append(self.omega ** (-1 / self.order))

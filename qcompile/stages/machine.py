@@ -1,4 +1,4 @@
-"""An annealer: its graph, its ranges, its dead parts."""
+"""Annealers: graph, ranges, dead qubits and couplers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["LARGEST", "Machine"]
 
 Range = tuple[float, float]
 
-# The largest numbers of a shape: an absurd size in a file must
-# not eat the memory. The largest graph that passes has a tenth of a million qubits.
+# The largest sizes of a shape. They bound the memory that a file can ask for: the largest graph
+# has about 100,000 qubits.
 LARGEST = {"chimera": (64, 64, 8), "pegasus": (64,), "zephyr": (40, 8)}
 # Bytes of a qubit and of a coupler while Ocean's generator makes a graph, measured.
 _QUBIT_COST, _COUPLER_COST = 1000, 500
@@ -29,7 +29,7 @@ _QUBIT_COST, _COUPLER_COST = 1000, 500
 
 @dataclass(frozen=True, repr=False)
 class Machine(Displayed):
-    """An annealer: topology, what works of it, and what it can be told.
+    """An annealer: its topology, the qubits and couplers that work, and its ranges.
 
     `qubits` and `couplers` are the published numbers that work (None: not published).
     `dead_qubits` and `dead_couplers` are left out of the graph. `precision` is the standard
@@ -93,7 +93,7 @@ class Machine(Displayed):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The shape with nothing left out: (rows, columns, tile), (rows,) or (rows, tile)."""
+        """The complete shape: (rows, columns, tile), (rows,) or (rows, tile)."""
         if self.topology == "chimera":
             rows, columns, tile = (*self.shape, *(None, None)[: 3 - len(self.shape)], None)[:3]
             return (rows or 1, columns or rows or 1, tile or 4)
@@ -101,7 +101,7 @@ class Machine(Displayed):
 
     @property
     def _size_of_whole(self) -> tuple[int, int]:
-        """Qubits and couplers of the graph, a little above the truth."""
+        """Upper estimates of the qubits and couplers of the graph."""
         if self.topology == "chimera":
             rows, columns, tile = self.sizes
             qubits, degree = 2 * rows * columns * tile, tile + 2
@@ -114,12 +114,12 @@ class Machine(Displayed):
 
     @property
     def strongest_coupling(self) -> Range:
-        """Range of J that chains may use: the extended one where there is one."""
+        """The range of J for chains: the extended range if the machine has one."""
         return self.extended_j_range or self.j_range
 
     @cached_property
     def whole_graph(self) -> Any:
-        """The graph as if everything worked (networkx, integer labels), from Ocean's generator."""
+        """The graph with dead parts still in it (networkx, integer labels), made by Ocean."""
         import dwave.graphs
 
         qubits, couplers = self._size_of_whole
@@ -176,7 +176,7 @@ class Machine(Displayed):
     def without(
         self, qubits: Iterable[int] = (), couplers: Iterable[tuple[int, int]] = ()
     ) -> Machine:
-        """Return the machine with more of it dead."""
+        """Return the machine with these qubits and couplers dead as well."""
         more = frozenset((min(a, b), max(a, b)) for a, b in couplers)
         return replace(
             self,
@@ -185,7 +185,7 @@ class Machine(Displayed):
         )
 
     def with_yield(self, share: float | str, *, seed: int = 0) -> Machine:
-        """Return the machine with qubits dead at random: a share that works, or "published".
+        """Return the machine with random dead qubits: a share that works, or "published".
 
         "published" draws as many dead qubits, then dead couplers, as the published numbers say.
         """

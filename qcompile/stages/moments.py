@@ -1,4 +1,4 @@
-"""Sums over the examples: all that later passes need to know of the data."""
+"""Sums over the examples: all that later passes need from the data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Moments(Displayed):
     """Sums over the examples that every later pass needs; they add and subtract.
 
     ``tensors[a, e]`` is Σ_i |x_i|^e z_i ⊗ ... ⊗ z_i (a factors, z_i = y_i x_i), each multiset of
-    features stored once, in the order of `qcompile.multisets`.
+    features stored once, in the order of `qcompile.stages.multisets`.
     """
 
     features: int
@@ -99,7 +99,7 @@ class Moments(Displayed):
         )
 
     def flipped(self) -> Moments:
-        """Return the moments of the same rows with every label turned round, exactly."""
+        """Return the exact moments of the same rows with all labels negated."""
         tensors = {key: frozen(-t) if key[0] % 2 else t for key, t in self.tensors.items()}
         return replace(self, tensors=tensors)
 
@@ -110,7 +110,7 @@ class Moments(Displayed):
 
     @property
     def can_fit_risk(self) -> bool:
-        """Whether the tensors that the risk fit needs are there."""
+        """Whether the moments include the tensors that the risk fit needs."""
         return (1, -1) in self.tensors
 
 

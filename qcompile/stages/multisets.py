@@ -79,7 +79,7 @@ def inner(a: NDArray[np.float64], b: NDArray[np.float64], *, features: int, degr
 
 
 def orderings(features: int, degree: int) -> NDArray[np.float64]:
-    """Tell in how many orders each multiset can be written.
+    """Return the number of orders in which each multiset can be written.
 
     >>> orderings(2, 2).tolist()
     [1.0, 2.0, 1.0]

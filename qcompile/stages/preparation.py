@@ -25,7 +25,7 @@ class Preparation(Displayed):
     """What was done to raw rows, so that a classifier can be applied to raw data later.
 
     In this order: choose `columns`, subtract `center`, divide by `scale`, bring each row to unit
-    norm, append a column of ones. `negative` is None where one class stands against the rest.
+    norm, append a column of ones. `negative` is None if one class stands against all others.
     """
 
     raw_features: int
@@ -130,7 +130,7 @@ class Preparation(Displayed):
         return x
 
     def same_but_wider(self, other: Preparation) -> bool:
-        """Whether rows prepared both ways mean the same, up to columns that one does not have."""
+        """Whether both prepare rows alike, up to columns that one of them does not have."""
         mine, theirs = self.to_dict(), other.to_dict()
         if self.columns is None and self.scale is None and not self.bias:
             mine.pop("raw_features")
@@ -152,7 +152,7 @@ class Preparation(Displayed):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Preparation:
-        """Come back from `to_dict`, checking what a file claims."""
+        """Return the preparation that `to_dict` wrote; raise InputError if it is invalid."""
         names = {"columns": np.int64, "center": np.float64, "scale": np.float64}
         arrays = {k: None if values[k] is None else frozen(values[k], t) for k, t in names.items()}
         prepared = cls(

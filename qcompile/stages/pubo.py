@@ -25,7 +25,7 @@ _LANES = 64
 
 
 def polynomial_energies(pubo: Pubo, samples: ArrayLike) -> Floats:
-    """Give E(q) for each row q of 0/1 values: O(terms) a sample, whatever the data were."""
+    """Return E(q) for each row q of 0/1 values, in O(terms) for each."""
     from qcompile.stages.energy_kernel import add_energies
 
     rows = np.atleast_2d(np.asarray(samples))
@@ -176,7 +176,7 @@ class Pubo(Problem):
         )
 
     def energies(self, samples: ArrayLike) -> Floats:
-        """Energy of each row of 0/1 values; the cost does not depend on the data."""
+        """Return the energy of each row of 0/1 values; the time does not depend on the data."""
         return polynomial_energies(self, samples)
 
     def score(self, bits: ArrayLike) -> Floats:

@@ -31,7 +31,7 @@ __all__ = [
 
 
 def to_ising(qubo: Qubo) -> tuple[Floats, Floats]:
-    """Give fields h and couplings J of the same problem in spins, q = (1 + s)/2."""
+    """Return fields h and couplings J of the same problem in spins, q = (1 + s)/2."""
     couplings = qubo.quadratic / 4
     h = qubo.linear / 2
     h = h + np.bincount(qubo.first, couplings, minlength=qubo.variables)
@@ -44,9 +44,9 @@ class Ancillas(Displayed):
     """What each ancilla stands for: the product of two variables with smaller numbers.
 
     ``factors[k]`` are the two variables; `terms` counts the terms of the polynomial that pass
-    through the ancilla; `on` and `off` are the gate's strengths: what the gate alone charges at
-    least for the ancilla at 0 though both factors are 1, and at 1 though one of them is 0. The
-    terms through the ancilla give a part of it back.
+    through the ancilla. `on` and `off` are the strengths of the gate: the least that the gate alone
+    charges for an ancilla of 0 with both factors 1, and for one of 1 with a factor 0. The terms
+    through the ancilla may refund a part of it.
     """
 
     factors: NDArray[np.int32]
@@ -71,9 +71,9 @@ class Ancillas(Displayed):
 
 @dataclass(frozen=True, repr=False)
 class Seal(Displayed):
-    """What a file says about itself: a mark for each variable's coefficients, one for the rest.
+    """The digests in a file: a mark for the coefficients of each variable, and one for the rest.
 
-    `record_intact` tells whether the file's record (encoding, loss, ancillas, ...) is as written.
+    `record_intact` says whether the record (encoding, loss, ancillas, ...) matches its digest.
     """
 
     rows: tuple[str, ...]
@@ -182,7 +182,7 @@ class Qubo(Problem):
         return len(self.linear)
 
     def complete(self, samples: ArrayLike) -> NDArray[np.int8]:
-        """Append to rows of logical bits the ancillas, each the product of its factors."""
+        """Return rows of logical bits and ancillas, each ancilla the product of its factors."""
         rows = np.atleast_2d(np.asarray(samples))
         if rows.shape[1] != self.logical:
             raise InputError(f"{rows.shape[1]} bits a sample; expected {self.logical}")
@@ -193,17 +193,20 @@ class Qubo(Problem):
         return full
 
     def energies(self, samples: ArrayLike) -> Floats:
-        """Energy of each row of 0/1 values for all variables."""
+        """Return the energy of each row of 0/1 values of all variables."""
         return self.as_pubo().energies(samples)
 
     def score(self, bits: ArrayLike) -> Floats:
-        """Energy of logical bits on the true polynomial: right ancillas, nothing left out."""
+        """Return the energy of logical bits on the polynomial itself.
+
+        Ancillas are set to their products, and truncated terms are included.
+        """
         rows = np.atleast_2d(np.asarray(bits))
         energies = self.energies(self.complete(rows))
         return energies if self.truncated is None else energies + self.truncated.energies(rows)
 
     def as_pubo(self) -> Pubo:
-        """Return the same polynomial, ancillas being variables like any other."""
+        """Return the same polynomial, with the ancillas as ordinary variables."""
         used = np.flatnonzero(self.linear)
         order = np.lexsort((self.second, self.first))
         pairs = np.column_stack([self.first, self.second])[order]
@@ -215,7 +218,7 @@ class Qubo(Problem):
         )
 
     def restrict(self, samples: ArrayLike) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-        """The way back: logical bits of samples, and how many ancillas of each are wrong."""
+        """Return the logical bits of samples, and the number of wrong ancillas of each."""
         given = np.atleast_2d(np.asarray(samples))
         rows = given.astype(np.int8)
         if rows.shape[1] != self.variables:
@@ -236,7 +239,7 @@ class Qubo(Problem):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fingerprint(Displayed):
-    """Value and gradient of a polynomial at a fixed point: small, and tells polynomials apart."""
+    """Value and gradient of a polynomial at a fixed point, which tell polynomials apart."""
 
     value: float
     gradient: Floats
@@ -249,7 +252,7 @@ class Fingerprint(Displayed):
 
 
 def row_marks(qubo: Qubo) -> tuple[str, ...]:
-    """Return a short digest of the coefficients of each variable: its own and its pairs'."""
+    """Return a short digest of the linear and quadratic coefficients of each variable."""
     starts = np.searchsorted(qubo.second, np.arange(qubo.variables + 1)).tolist()
     first, values = qubo.first.tobytes(), qubo.quadratic.tobytes()
     linear, marks = qubo.linear.tobytes(), []
@@ -261,7 +264,7 @@ def row_marks(qubo: Qubo) -> tuple[str, ...]:
 
 
 def fixed_point(size: int) -> Floats:
-    """A fixed point inside the cube, every coordinate different: multiples of the golden ratio."""
+    """Return a fixed point of the cube with distinct coordinates: multiples of the golden ratio."""
     golden = 0.6180339887498949
     return np.asarray(0.5 + 0.5 * np.modf(golden * np.arange(1, size + 1, dtype=np.float64))[0])
 
@@ -278,7 +281,10 @@ def fingerprint(pubo: Pubo) -> Fingerprint:
 def add_derivatives(
     rows: NDArray[np.int32], values: Floats, point: Floats, gradient: Floats
 ) -> float:
-    """Add up the terms' values and derivatives; the last coordinate (one) is no variable."""
+    """Return the sum of the terms and add their derivatives to `gradient`.
+
+    The last coordinate of `point` is 1 and not a variable.
+    """
     if not len(rows):
         return 0.0
     size = len(gradient)

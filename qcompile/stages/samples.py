@@ -22,13 +22,13 @@ BROKEN, WRONG = "reads_with_broken_chain", "reads_with_wrong_ancilla"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Samples(Displayed):
-    """Bits that a solver gave, one row a sample, with their energies on the true polynomial.
+    """Bits that a solver found, one sample in each row, with their energies on the polynomial.
 
     `violations` counts ancillas that were not the product of their factors before they were
-    repaired; `chain_breaks` is the share of broken chains of each sample (0 where there were no
-    chains); `row` says which of the given samples each one is. `info` is what the solver told:
-    its name, seed, timing. `broken` and `wrong` count among the occurrences of each sample those
-    with a broken chain and those with a wrong ancilla; None where nobody counted.
+    repaired. `chain_breaks` is the share of broken chains of each sample, 0 without chains. `row`
+    is the number of each sample among those that were given. `info` is what the solver reports:
+    its name, seed, timing. `broken` and `wrong` count the occurrences of each sample with a broken
+    chain and with a wrong ancilla; they are None if these were not counted.
     """
 
     bits: NDArray[np.int8]
@@ -63,7 +63,7 @@ class Samples(Displayed):
 
     @property
     def chain_break_fraction(self) -> float:
-        """Share of broken chains over all samples, each as often as it occurred."""
+        """The share of broken chains over all samples, weighted by their occurrences."""
         if not len(self):
             return 0.0
         return float(np.average(self.chain_breaks, weights=self.occurrences))
@@ -78,8 +78,8 @@ class Samples(Displayed):
     def lowest(self, count: int) -> Samples:
         """Return the lowest distinct samples, in order of energy and then of bits.
 
-        How often a sample occurred adds up, and so do `broken` and `wrong`; its share of broken
-        chains is the mean over all its occurrences, the rest is that of the first.
+        Occurrences of equal samples add up, and so do `broken` and `wrong`. The share of broken
+        chains is the mean over all occurrences; the other values are those of the first.
         """
         if not len(self):
             return self
@@ -114,13 +114,13 @@ class Samples(Displayed):
 
     @property
     def reads_with_broken_chain(self) -> NDArray[np.int64] | None:
-        """For each sample how many of its occurrences had one; None where that is not known."""
+        """The number of occurrences of each sample with a broken chain; None if not known."""
         marked = self.chain_breaks > 0
         return self._counted(self.broken, marked, sure=not (marked & (self.occurrences > 1)).any())
 
     @property
     def reads_with_wrong_ancilla(self) -> NDArray[np.int64] | None:
-        """For each sample how many of its occurrences had one; None where that is not known."""
+        """The number of occurrences of each sample with a wrong ancilla; None if not known."""
         # the violations of one read tell nothing about the others
         sure = not (self.occurrences > 1).any()
         return self._counted(self.wrong, self.violations > 0, sure=sure)
@@ -151,7 +151,7 @@ class Samples(Displayed):
 
 
 def alike(marked: Any, occurrences: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Count occurrences of marked samples, where those of one sample are all alike."""
+    """Return the occurrences of marked samples and 0 for others: those of a sample are alike."""
     return frozen(np.where(marked, occurrences, 0), np.int64)
 
 
@@ -163,7 +163,7 @@ def samples_of(
     violations: NDArray[np.int64] | None = None,
     info: Mapping[str, Any] | None = None,
 ) -> Samples:
-    """Score bits on the polynomial of a problem."""
+    """Return samples of these bits, with energies on the polynomial of the problem."""
     rows = np.atleast_2d(bits)
     count = len(rows)
     energies = problem.score(rows) if count else np.zeros(0)
@@ -183,7 +183,7 @@ def samples_of(
 
 
 def merged(parts: Sequence[Samples], info: Mapping[str, Any]) -> Samples:
-    """Put samples of the same problem together, in the order given."""
+    """Return the samples of all parts, in order; they are of the same problem."""
     starts = np.cumsum([0, *(len(part) for part in parts)])
     rows = [part.row + start for part, start in zip(parts, starts, strict=False)]
     return Samples(
@@ -200,6 +200,6 @@ def merged(parts: Sequence[Samples], info: Mapping[str, Any]) -> Samples:
 
 
 def _joined(counts: Sequence[NDArray[np.int64] | None]) -> NDArray[np.int64] | None:
-    """Put counts together; where some are not known, the whole is not."""
+    """Return all counts, or None if some are not known."""
     known = [part for part in counts if part is not None]
     return frozen(np.concatenate(known), np.int64) if len(known) == len(counts) else None
