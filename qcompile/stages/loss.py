@@ -124,7 +124,7 @@ class Loss(Displayed):
 
     @property
     def turn(self) -> float:
-        """How wrong a margin is where more wrong ones begin to cost less; infinite if they never do.
+        """How wrong a margin is where more wrong ones begin to cost less; infinite if none do.
 
         From 0 to the left the loss rises up to -turn and falls beyond. `falls_for_good` says
         whether it rises again.
