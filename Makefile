@@ -18,11 +18,10 @@ test: $(READY)
 quick: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'
 
-# Kernels are kept apart from those of the other environment, which has another compiler. Sources of
-# that time are compiled as they are imported, and what Python says of their spelling is no error.
+# Kernels are kept apart from those of the other environment, which has another compiler.
 test-lowest: $(LOWEST)/.ready
 	QCOMPILE_LOWEST=1 NUMBA_CACHE_DIR=$(abspath $(LOWEST))/numba $(LOWEST)/bin/python -m pytest \
-	  -n auto --dist worksteal -m 'not slow or lowest' -W 'ignore:invalid escape sequence:DeprecationWarning'
+	  -n auto --dist worksteal -m 'not slow or lowest'
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -49,7 +48,7 @@ $(LOWEST)/.ready: setup.cfg
 	  || { echo "The lowest versions have wheels for Python 3.11; found $$($(PYTHON) --version). Try: make PYTHON=python3.11 test-lowest"; exit 2; }
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet uv
-	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dev]'
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --compile-bytecode --editable '.[dev]'
 	@touch $@
 
 clean:

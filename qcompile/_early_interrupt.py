@@ -13,7 +13,7 @@ __all__ = ["ready"]
 
 
 def _is_command() -> bool:
-    """Whether this process is `qcompile` or `python -m qcompile`, and has only begun."""
+    """Whether this process is `qcompile` or `python -m qcompile` and has just started."""
     if "numpy" in sys.modules or "multiprocessing" in sys.modules:  # a program, or its worker
         return False
     name = sys.argv[0] if sys.argv else ""
@@ -31,7 +31,7 @@ def _leave(number: int, frame: Any) -> None:
 
 
 def ready() -> None:
-    """Give Ctrl-C back to Python: from here on, commands tidy up behind themselves."""
+    """Restore Python's own handling of Ctrl-C: from here on, commands clean up themselves."""
     if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -226,7 +226,7 @@ def _annealed(pubo: Pubo, parameters: Mapping[str, Any]) -> _Answer:
 def _completed(
     qubo: Qubo, state: Mapping[Label, int], labels: list[Label], spins: bool
 ) -> dict[int, int]:
-    """Return a state of the polynomial's variables as one of the QUBO's, ancillas and all."""
+    """Return a state of the polynomial as one of the QUBO, with its ancillas."""
     missing = [label for label in labels if label not in state]
     if missing:
         raise InputError(f"initial_state without variable {missing[0]!r}; expected all of them")
@@ -241,7 +241,7 @@ def _completed(
 
 
 def _named(qubo: Qubo, labels: list[Label]) -> list[Label]:
-    """Name each ancilla by its factors, as in a*b; never like another variable."""
+    """Name each ancilla by its factors, as in a*b; names are distinct from all others."""
     names = list(labels)
     taken = set(labels)
     for a, b in qubo.ancillas.factors.tolist():
@@ -254,7 +254,7 @@ def _named(qubo: Qubo, labels: list[Label]) -> list[Label]:
 
 
 def _about(qubo: Qubo, names: list[Label]) -> dict[str, Any]:
-    """Say how products were replaced; plain lists, so that a sample set can be written down."""
+    """Return how products were replaced, as plain lists that a file can hold."""
     pairs = enumerate(qubo.ancillas.factors.tolist(), qubo.logical)
     return {
         "reduction": [[names[k], [names[a], names[b]]] for k, (a, b) in pairs],
@@ -270,7 +270,7 @@ def _sample_set(
     fields: Mapping[str, NDArray[Any]],
     info: Mapping[str, Any],
 ) -> Any:
-    """Give back the labels and the kind of variables; energies are the polynomial's own."""
+    """Return a sample set with the original labels and vartype, and the polynomial's energies."""
     rows = np.ascontiguousarray(values[:, : len(labels)], dtype=np.int8)
     if polynomial.vartype is dimod.SPIN:
         rows = 2 * rows - 1

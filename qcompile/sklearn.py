@@ -15,7 +15,7 @@ from qcompile.errors import InputError
 from qcompile.objective.fit import LossOptions
 from qcompile.solvers.options import SolveOptions
 from qcompile.stages.arrays import frozen
-from qcompile.stages.dataset import Dataset
+from qcompile.stages.dataset import Dataset, answers
 from qcompile.stages.preparation import Preparation
 from qcompile.training.train import train
 
@@ -119,8 +119,8 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return labels."""
-        decisions = self.decision_function(X)
-        return np.asarray(self.classes_[(decisions > 0).astype(np.int64)])
+        positive = answers(self.decision_function(X)) > 0
+        return np.asarray(self.classes_[positive.astype(np.int64)])
 
     def _seed(self) -> int:
         """Return the seed: random_state may be a number, None (0) or a RandomState."""
@@ -138,7 +138,7 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             raise ValueError(str(error)) from None
 
     def _as_linear(self) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
-        """Give coefficients for raw rows, where preparation is linear; else None."""
+        """Return the coefficients for raw rows if the preparation is linear, else None."""
         made, weights = self.classifier_.preparation, self.classifier_.weights
         if made.unit_norm:
             return None, None
@@ -153,7 +153,7 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         return full[None, :], np.array([intercept])
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what is supported."""
+        """Return the tags that scikit-learn reads."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True

@@ -24,7 +24,6 @@ from threadpoolctl import threadpool_limits
 
 from qcompile import Dataset
 from qcompile.runtime.threads import cores
-from qcompile.stages.dataset import wrong_answers
 
 from . import common
 from .methods import METHODS, Effort, Method, Setting
@@ -64,9 +63,7 @@ class Bench:
             part = cut(data, noise, fold, rows=effort.rows, seed=self._seed)
             with threadpool_limits(1):  # threads that wait for each other would be counted
                 weights = method.fit(part, setting, effort)[None]
-            errors = [
-                100 * float(wrong_answers(d, weights)[0]) for d in (part.validation, part.test)
-            ]
+            errors = [100 * float(d.errors(weights)[0]) for d in (part.validation, part.test)]
             seconds = time.process_time() - began
             self._known[key] = {"key": key, "errors": errors, "seconds": seconds}
             if self._cache is not None:

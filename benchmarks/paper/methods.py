@@ -23,7 +23,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qcompile import Dataset, Encoding, Loss, Moments, anneal_examples, fit_loss, moments_of
-from qcompile.stages.dataset import wrong_answers
 from qcompile.stages.loss import QLoss, ZeroOneLoss
 
 from .sets import Cut
@@ -101,7 +100,7 @@ def _anneal(
                 )
             )
     candidates = np.concatenate(found)
-    return np.asarray(candidates[np.argmin(wrong_answers(cut.validation, candidates))])
+    return np.asarray(candidates[np.argmin(cut.validation.errors(candidates))])
 
 
 @lru_cache(maxsize=64)

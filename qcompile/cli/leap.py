@@ -54,28 +54,30 @@ def _add_submit_command(commands: Any) -> None:
     )
     command.add_argument("problem", metavar="FILE", help="a qubo or pubo file (.json, .npz)")
     _add_connection_options(command)
-    ask = command.add_argument_group("solver and its parameters")
-    ask.add_argument(
+    solver = command.add_argument_group("solver and its parameters")
+    solver.add_argument(
         "-s", "--solver", metavar="NAME", help="name of the solver (default: Ocean's choice)"
     )
-    ask.add_argument(
+    solver.add_argument(
         "--solver-type",
         choices=SOLVER_TYPES,
         default="qpu",
         help="qpu; hybrid: the QUBO without chains; nl: the weights without ancillas (qpu)",
     )
-    ask.add_argument(
+    solver.add_argument(
         "-n", "--num-reads", type=int, default=1000, metavar="N", help="samples from a QPU (1000)"
     )
-    ask.add_argument("-l", "--label", default="qcompile", help="name of the job in Leap (qcompile)")
-    ask.add_argument(
+    solver.add_argument(
+        "-l", "--label", default="qcompile", help="name of the job in Leap (qcompile)"
+    )
+    solver.add_argument(
         "--time-limit",
         type=float,
         metavar="S",
         help="seconds of a hybrid solver (default: its minimum)",
     )
-    ask.add_argument("--annealing-time", type=float, metavar="US", help="microseconds per read")
-    ask.add_argument(
+    solver.add_argument("--annealing-time", type=float, metavar="US", help="microseconds per read")
+    solver.add_argument(
         "--param",
         action="append",
         default=[],
@@ -174,7 +176,7 @@ def _add_account_option(group: Any) -> None:
 
 
 def _add_waiting_options(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("the answer")
+    group = command.add_argument_group("answer")
     group.add_argument("-o", "--output", metavar="FILE", help="also write the classifier here")
     group.add_argument("--samples", metavar="FILE", help="also write the samples here")
     add_report_option(group)
@@ -182,7 +184,11 @@ def _add_waiting_options(command: argparse.ArgumentParser) -> None:
         "--no-wait", action="store_true", help="stop when it is on the server; resume fetches it"
     )
     group.add_argument(
-        "--timeout", type=float, default=3600.0, metavar="S", help="seconds to wait (3600)"
+        "--timeout",
+        type=float,
+        default=3600.0,
+        metavar="S",
+        help="seconds to wait for the answer (3600)",
     )
     _add_grace_option(group)
 
@@ -193,7 +199,7 @@ def _add_grace_option(group: Any) -> None:
         type=float,
         default=60.0,
         metavar="S",
-        help="if the outcome is unknown, look for the job so long before sending again (60)",
+        help="seconds to look for a job of unknown outcome before it is sent again (60)",
     )
 
 

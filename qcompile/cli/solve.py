@@ -27,6 +27,7 @@ from qcompile.objective.decode import decode
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 from qcompile.solvers.solve import solve
+from qcompile.stages.dataset import answers
 from qcompile.stages.embedded import check_embedding, to_embedded
 from qcompile.stages.qubo import Qubo
 
@@ -213,7 +214,7 @@ def _run_predict(options: argparse.Namespace) -> None:
             )
         with passing("predict"):
             decisions = model.decision_function(rows)
-    values = decisions if options.decision else model.preparation.labels(decisions)
+    values = decisions if options.decision else model.preparation.labels(answers(decisions))
     text = "".join(f"{shortest(float(value))}\n" for value in values.tolist())
     if options.output:
         with atomic.write_atomically(options.output) as stream:

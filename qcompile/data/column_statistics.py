@@ -20,7 +20,7 @@ _ROUNDING = 32 * np.finfo(np.float64).eps
 
 @dataclass(frozen=True, eq=False)
 class ColumnStatistics:
-    """Means, squares of distances from them, largest sizes, and how columns go with the labels.
+    """Means, squared distances from them, largest sizes, and products with the labels.
 
     `together` is Σ (x - mean x)(y - mean y). Sums of parts are joined by the shifts of their means
     (Chan, Golub, LeVeque), so that nothing large cancels.
@@ -35,7 +35,7 @@ class ColumnStatistics:
 
     @classmethod
     def of(cls, x: Matrix, y: Floats) -> ColumnStatistics:
-        """Look at some rows, with signs y."""
+        """Return the statistics of rows with signs y."""
         memory.require(
             64 * x.shape[1],
             f"statistics of {x.shape[1]:,} columns",
@@ -72,11 +72,11 @@ class ColumnStatistics:
         )
 
     def flipped(self) -> ColumnStatistics:
-        """Return the same with every label turned round."""
+        """Return the statistics with all labels exchanged."""
         return replace(self, label=-self.label, together=-self.together)
 
     def _padded(self, width: int) -> ColumnStatistics:
-        """Columns that were never seen were always zero."""
+        """Return the statistics of more columns; a column that was not seen is 0 everywhere."""
         missing = width - self.features
         if not missing:
             return self
@@ -91,7 +91,7 @@ class ColumnStatistics:
     def preparation(
         self, labels: Preparation, *, scale: str, features: int | None, bias: bool
     ) -> Preparation:
-        """Say how to prepare the rows; `labels` is the preparation that does nothing to them."""
+        """Return the preparation of the rows; `labels` is one that leaves them as they are."""
         if scale not in SCALINGS:
             raise InputError(f"scaling {scale!r}; expected one of {', '.join(SCALINGS)}")
         columns = None if features is None else self._most_correlated(features)
@@ -133,7 +133,7 @@ class ColumnStatistics:
 
 
 def _means_and_squares(x: Matrix) -> tuple[Floats, Floats]:
-    """Give means, and sums of squared distances from them."""
+    """Return the means, and the sums of squared distances from them."""
     mean = np.asarray(x.mean(axis=0), dtype=np.float64).ravel()
     if hasattr(x, "indptr"):
         # squares of distances from the mean, the zeros that are not stored at the end

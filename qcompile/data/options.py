@@ -17,7 +17,7 @@ __all__ = ["DataOptions", "load_data"]
 
 @dataclass(frozen=True)
 class DataOptions:
-    """How to read and prepare the data; see `qcompile.data`."""
+    """Options for reading and preparing data; see `read` and `prepare`."""
 
     positive: float | None = None
     rows: int | None = None

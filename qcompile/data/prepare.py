@@ -64,7 +64,7 @@ def from_arrays(
     source: Mapping[str, Any] | None = None,
     name: str = "data",
 ) -> Dataset:
-    """Make a data set of rows (dense or sparse) and their two labels.
+    """Return a data set of rows (dense or sparse) and their two labels.
 
     >>> from_arrays([[1.0], [2.0]], [0, 5]).y
     array([-1.,  1.])

@@ -30,7 +30,7 @@ _SMALLEST, _LARGEST = 1e-100, 1e100
 
 
 def check_sizes(values: Floats, name: str) -> None:
-    """Refuse numbers whose squares would be lost: nothing useful can be computed from them."""
+    """Raise InputError if the squares of the numbers would overflow or underflow."""
     smallest, largest = extent(values)
     if smallest < _SMALLEST or largest > _LARGEST:
         wrong = smallest if smallest < _SMALLEST else largest
@@ -98,7 +98,7 @@ def source_of(reader: Reader, rows: int, base: int) -> Source:
 
 
 def index_base_of(pieces: Sequence[Piece]) -> int:
-    """Tell 0-based from 1-based rows; only 0-based ones can use index 0."""
+    """Return the first index of the file; only files that count from 0 use index 0."""
     return 0 if any(len(p.indices) and p.indices.min() == 0 for p in pieces) else 1
 
 

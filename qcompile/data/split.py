@@ -36,7 +36,7 @@ def shuffle(data: Dataset, *, seed: int = 0) -> Dataset:
 
 
 def split(data: Dataset, shares: Sequence[float], *, seed: int = 0) -> tuple[Dataset, ...]:
-    """Deal the rows out at random into parts of the given shares (at most 1 in total).
+    """Split the rows at random into parts of the given shares (at most 1 in total).
 
     >>> [len(part) for part in split(read("long-servedio"), (0.7, 0.3))]
     [1400, 600]
@@ -52,7 +52,7 @@ def split(data: Dataset, shares: Sequence[float], *, seed: int = 0) -> tuple[Dat
 
 
 def folds(data: Dataset, number: int, *, seed: int = 0) -> tuple[Dataset, ...]:
-    """Deal the rows out at random into folds whose sizes differ by one at most."""
+    """Split the rows at random into folds whose sizes differ by one at most."""
     if not 2 <= number <= len(data):
         raise InputError(f"{number} folds of {len(data)} rows; expected 2 to {len(data)}")
     order = np.random.default_rng(seed).permutation(len(data))

@@ -29,7 +29,7 @@ _BATCH_BYTES = 1 << 26
 
 
 class LateIndexZeroError(InputError):
-    """Index 0 in a file whose first rows looked 1-based; reading it as 0-based will do."""
+    """Index 0 in a file that seemed to count from 1; reading it as counting from 0 works."""
 
 
 class RowStream:
@@ -82,7 +82,7 @@ class RowStream:
         self._check_end()
 
     def _batches(self) -> Iterator[list[Piece]]:
-        """Join small pieces, so that what is done once a batch costs little."""
+        """Join small pieces, to spread the fixed cost of a batch."""
         batch: list[Piece] = []
         found = 0
         for piece in self._reader:

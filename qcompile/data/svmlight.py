@@ -104,7 +104,7 @@ class SvmlightReader:
         before: int = 0,
         whole: int | None = None,
     ) -> None:
-        """Read the file at `path`, or `text`; errors call it by `name`, or else by its path.
+        """Read the file at `path`, or `text`; errors show `name`, or else the path.
 
         A file that is one of several counts the bytes `before` it and those of the `whole`.
         """
@@ -253,7 +253,7 @@ class SvmlightReader:
         )
 
     def _explain(self, text: bytes, where: int, status: int) -> InputError:
-        """Say what is wrong with the token at `where`."""
+        """Return the error about the token at `where`."""
         from qcompile.data import svmlight_kernel as codes
 
         found = _shown(_token(text, where))

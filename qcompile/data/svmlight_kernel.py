@@ -37,7 +37,7 @@ def _is_blank(byte: int) -> bool:
 
 @jit
 def _number(text: NDArray[np.uint8], at: int) -> tuple[int, float, bool]:
-    """Read a decimal number; gives (end or -1, value, whether the value is exact)."""
+    """Read a decimal number; return (end or -1, value, whether the value is exact)."""
     size = len(text)
     negative = False
     if at < size and (text[at] == _PLUS or text[at] == _MINUS):
@@ -91,7 +91,7 @@ def _number(text: NDArray[np.uint8], at: int) -> tuple[int, float, bool]:
 
 @jit
 def _index(text: NDArray[np.uint8], at: int) -> tuple[int, int]:
-    """Read an index up to its colon; gives (position after the colon, index) or (-code, 0)."""
+    """Read an index up to its colon; return (position after the colon, index) or (-code, 0)."""
     size = len(text)
     negative = False
     if at < size and (text[at] == _PLUS or text[at] == _MINUS):
@@ -127,7 +127,7 @@ def parse(
     values: NDArray[np.float64],
     inexact: NDArray[np.int64],
 ) -> tuple[int, int, int, int, int]:
-    """Fill the arrays from whole lines; gives (status, where, rows, entries, inexact numbers).
+    """Fill the arrays from whole lines; return (status, where, rows, entries, inexact numbers).
 
     ``inexact`` gets pairs (row as -1 - row or entry, position in the text).
     """

@@ -34,7 +34,9 @@ class Layout(NamedTuple):
     """A graph of qubits and the chain of each variable of the problem.
 
     Both graphs are in compressed rows. `links[u, v]` counts couplers between two chains;
-    `wanted[u, v]` says whether the problem needs one. Chains are linked lists of qubits.
+    `wanted[u, v]` says whether the problem needs one. Chains are linked lists of qubits: `head` is
+    the first of each chain, `following` and `previous` are the neighbours in the list. `mark`,
+    `queue` and `parent` are scratch memory of the searches.
     """
 
     starts: NDArray[np.int32]

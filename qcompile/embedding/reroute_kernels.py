@@ -1,4 +1,7 @@
-"""Compiled kernels that improve an embedding by replacing single chains."""
+"""Compiled kernels that improve an embedding by replacing single chains.
+
+A move that is not accepted is undone from a log of the qubits that were removed.
+"""
 
 import numpy as np
 from numpy.typing import NDArray

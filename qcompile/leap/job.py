@@ -181,7 +181,7 @@ class Job:
         """Keep other processes from this job: two at once could send it twice.
 
         The system releases the lock when its holder ends, however it ends. The file stays: a lock
-        on a file that was removed and made again would exclude nobody.
+        on a file that was deleted and created again would exclude nobody.
         """
         from filelock import lock_descriptor
 
@@ -196,8 +196,8 @@ class Job:
                 alone = lock_descriptor(stream.fileno(), blocking=False)
             except OSError as error:
                 raise InputError(
-                    f"job {self.id}: {self.folder} cannot be locked ({error.strerror}), and two at "
-                    "work on it could send it twice; keep jobs on another file system (jobs=)"
+                    f"job {self.id}: {self.folder} cannot be locked ({error.strerror}), and two "
+                    "processes could send it twice; keep jobs on another file system (jobs=)"
                 ) from None
             if not alone:
                 raise LeapError(

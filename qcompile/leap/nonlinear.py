@@ -22,7 +22,6 @@ from qcompile.objective.weight_space import WeightCubic, weight_cubic
 from qcompile.reduction.restore import restore
 from qcompile.runtime import memory
 from qcompile.stages.arrays import Floats
-from qcompile.stages.encoding import Encoding
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 
@@ -106,7 +105,7 @@ def _over_weights(cubic: WeightCubic) -> Any:
     memory.require(
         8 * 8 * entries, f"a nonlinear model of {entries} cubic terms", "use fewer features"
     )
-    low, high = _levels(encoding)
+    low, high = (bound.astype(np.float64) for bound in encoding.level_bounds)
     model = Model()
     level = model.integer(n, lower_bound=low, upper_bound=high)
     d = level * model.constant(encoding.step) - model.constant(encoding.offsets)
@@ -119,15 +118,6 @@ def _over_weights(cubic: WeightCubic) -> Any:
             total = total + _sum_of_products(model, d, rows[used], values[used])
     model.minimize(total)
     return model
-
-
-def _levels(encoding: Encoding) -> tuple[Floats, Floats]:
-    """Return the lowest and the highest number of steps of each weight."""
-    if encoding.bounds is not None:
-        low, high = np.array(encoding.bounds, dtype=np.float64).T
-        return low, high
-    steps = np.rint(encoding.levels / encoding.step)
-    return np.full(encoding.features, steps[0]), np.full(encoding.features, steps[-1])
 
 
 def _ways(rows: NDArray[np.int64]) -> Floats:

@@ -41,7 +41,7 @@ class Objective(Protocol):
 
 
 def objective_of(moments: Moments, loss: Loss) -> Objective | None:
-    """Return what can be searched, or None where that would take too long."""
+    """Return the objective in a form that can be searched, or None if that would take too long."""
     if loss.order <= 3:
         return Cubic.of(moments, loss) if moments.features <= _MOST_FEATURES else None
     terms = sum(multisets.count(moments.features, j) for j in range(1, loss.order + 1))
@@ -61,7 +61,7 @@ class Cubic:
 
     @classmethod
     def of(cls, moments: Moments, loss: Loss) -> Cubic:
-        """Take the objective of a loss of degree 3 or less."""
+        """Return the objective of a loss of degree 3 or less."""
         a = [c * loss.prior_std**p for p, c in enumerate(loss.coefficients)]
         a += [0.0] * (4 - len(a))
         one, two, three = (_full(moments, degree) for degree in (1, 2, 3))
@@ -169,7 +169,7 @@ class _Polynomial:
         return min(found, key=lambda pair: pair[0])
 
     def _descend(self, start: Floats, reach: float) -> tuple[float, Floats]:
-        """Descend, then move some weights to corners and descend again, keeping what is lower."""
+        """Descend, then move some weights to corners and descend again; keep the lower point."""
         rng = np.random.default_rng(len(start))
         point, lowest = self._settle(start, reach)
         for _ in range(min(20, max(2, _KICKED_TERMS // sum(map(len, self.values))))):

@@ -9,7 +9,7 @@ import numpy as np
 from qcompile.errors import InputError
 from qcompile.stages.arrays import frozen
 from qcompile.stages.classifier import Classifier
-from qcompile.stages.dataset import Dataset, wrong_answers
+from qcompile.stages.dataset import Dataset
 from qcompile.stages.problem import Problem
 from qcompile.stages.samples import Samples
 from qcompile.stages.source import ClassifierSource
@@ -34,7 +34,7 @@ def decode(problem: Problem, samples: Samples, *, validation: Dataset | None = N
     weights = problem.decode(samples.bits[order])
     chosen, error = 0, None
     if validation is not None:
-        errors = wrong_answers(validation, weights)
+        errors = validation.errors(weights)
         chosen = int(np.argmin(errors))
         error = float(errors[chosen])
     loss, encoding = problem.loss, problem.encoding

@@ -42,7 +42,7 @@ def _move(
     curves: NDArray[np.float64],
     thirds: NDArray[np.float64],
 ) -> float:
-    """Change one coordinate, keep the derivatives up to date, give the change of the value."""
+    """Change one coordinate, update the derivatives, and return the change of the value."""
     size = len(point)
     change = step * (slope[a] + step * (curves[a, a] / 2.0 + step * thirds[a, a, a] / 6.0))
     for i in range(size):
@@ -64,7 +64,7 @@ def _descend(
     sweeps: int,
     state: NDArray[np.uint64],
 ) -> float:
-    """Move `point` inside [-box, box]^n until no coordinate can be improved; give the change.
+    """Move `point` inside [-box, box]^n until no coordinate can be improved; return the change.
 
     Each sweep takes the coordinates in a random order: which valley is found depends on it.
 
@@ -101,7 +101,7 @@ def search(
     kicks: int,
     seed: int,
 ) -> float:
-    """Descend, then kick a few coordinates to corners and descend again, keeping what is lower.
+    """Descend, then move a few coordinates to corners and descend again; keep the lower point.
 
     Gives the change of the value; `point` ends at the lowest one seen.
     """

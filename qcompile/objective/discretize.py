@@ -48,7 +48,7 @@ def discretize(
     threshold: float = 0.0,
     encoding: Encoding | None = None,
 ) -> Pubo:
-    """Write the regularised risk as a polynomial of weight bits: E(q), constant and all.
+    """Write the regularised risk as a polynomial E(q) of weight bits, with its constant.
 
     `l0` charges every weight that is not zero: one indicator variable a feature, after the bits,
     or none for `bits` = 1, where the bit is its own indicator. Terms that are exactly zero are left
@@ -125,7 +125,7 @@ def _require_memory(variables: int, degree: int) -> None:
 
 
 def _weighted_tensors(moments: Moments, loss: Loss, degree: int) -> tuple[Floats, list[Floats]]:
-    """Give (a_j / m) T_j for all degrees in one array and as views, the regulariser added."""
+    """Return (a_j / m) T_j for all degrees, with the regulariser, as one array and its views."""
     bases = np.cumsum([0] + [multisets.count(moments.features, j) for j in range(1, degree + 1)])
     joined = np.zeros(bases[-1])
     views = [joined[a:b] for a, b in pairwise(bases.tolist())]
@@ -139,7 +139,7 @@ def _weighted_tensors(moments: Moments, loss: Loss, degree: int) -> tuple[Floats
 
 
 def _shift(tensors: list[Floats], offsets: Floats) -> float:
-    """Move the origin of the weights to `offsets`, in place; gives what the constant gains.
+    """Move the origin of the weights to `offsets`, in place; return the change of the constant.
 
     (o + u)^j is the sum over i of C(j, i) times u^i contracted j - i times with o.
     """
@@ -224,7 +224,7 @@ def _terms(
 def _fill(
     task: _Expansion, ranges: list[tuple[int, int]], sizes: list[int]
 ) -> tuple[NDArray[np.int32], Floats, tuple[float, float]]:
-    """Fill arrays of just the right size, each range of first bits at its place."""
+    """Fill arrays of the exact size, each range of first bits at its place."""
     ends = np.cumsum([0, *sizes]).tolist()
     indices = np.empty((ends[-1], task.degree), dtype=np.int32)
     coefficients = np.empty(ends[-1])

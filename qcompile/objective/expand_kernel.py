@@ -86,7 +86,7 @@ def expand_all_triples(
     indices: NDArray[np.int32],
     coefficients: NDArray[np.float64],
 ) -> int:
-    """Do as `expand` for the top degree of a complete cubic; gives the number of terms not zero.
+    """Do as `expand` for the top degree of a complete cubic; return the number of nonzero terms.
 
     Every term's place in the output is known beforehand, so that the tensor can be walked in tiles:
     neighbours in it, which are far apart in the output, are used while they are in the cache.

@@ -123,7 +123,7 @@ def _kind(order: int, fit: str, omega: float | None) -> str:
 def _prior(
     moments: Moments, prior_std: float | None, l2: float | None, *, tied: bool
 ) -> tuple[float, float]:
-    """Return the prior's deviation s and the regulariser, s² · l2 · m = 1 unless set apart."""
+    """Return the prior's deviation s and the regulariser; s² · l2 · m = 1 unless both are given."""
     if l2 is not None and not (l2 == 0 or _SMALL <= l2 <= 1 / _SMALL):
         raise InputError(f"l2 {l2:g}; expected 0 or a number from {_SMALL:g} to {1 / _SMALL:g}")
     if prior_std is None:
@@ -241,7 +241,7 @@ def even_coefficients(order: int, omega: float) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class LossOptions:
-    """Which loss to fit; see `qcompile.loss.fit_loss`."""
+    """Options of the loss; see `fit_loss`."""
 
     order: int | None = None
     fit: str = "risk"
@@ -253,7 +253,7 @@ class LossOptions:
 
     @property
     def degree(self) -> int:
-        """Degree of moments that the loss needs: 3 unless said otherwise."""
+        """Degree of the moments that the loss needs; 3 by default."""
         if self.coefficients is None:
             return 3 if self.order is None else self.order
         return len(self.coefficients) - 1
@@ -267,7 +267,7 @@ class LossOptions:
 
 
 def fit_loss_with(moments: Moments, options: LossOptions) -> Loss:
-    """Fit the loss that the options ask for."""
+    """Return the loss that the options describe."""
     return fit_loss(
         moments,
         options.degree,

@@ -30,7 +30,7 @@ _MOST_BITS = 400
 
 
 def prune(moments: Moments, loss: Loss, bits: int, *, l0: float = 0.0) -> Encoding:
-    """Narrow each weight's levels as far as every minimiser provably stays.
+    """Narrow the levels of each weight as far as is proved to keep every minimiser.
 
     >>> from qcompile.data import read
     >>> from qcompile.moments import moments_of
@@ -44,8 +44,8 @@ def prune(moments: Moments, loss: Loss, bits: int, *, l0: float = 0.0) -> Encodi
     if l0:
         raise InputError("pruning and l0 do not go together; leave out one of them")
     encoding = Encoding(moments.features, bits, loss.zeta)
-    low, high = (round(encoding.levels[i] / encoding.step) for i in (0, -1))
-    encoding = replace(encoding, bounds=((low, high),) * moments.features)
+    lowest, highest = (bound.tolist() for bound in encoding.level_bounds)
+    encoding = replace(encoding, bounds=tuple(zip(lowest, highest, strict=True)))
     differences = _Differences(Cubic.of(moments, replace(loss, prior_std=1.0, range_=loss.zeta)))
     changed = True
     while changed:
@@ -111,21 +111,20 @@ class _Quadratic:
 
     @property
     def careful(self) -> float:
-        """What rounding could make of a difference that is 0."""
+        """Largest value that rounding can give to a difference that is 0."""
         size = abs(self.constant) + np.abs(self.linear).max() + np.abs(self.pairs).max()
         return float(_CAREFUL * size)
 
 
 def _box(encoding: Encoding, a: int) -> tuple[Floats, Floats]:
-    """Lowest and highest values of the other weights; weight a itself is 0."""
-    bounds = np.array(encoding.bounds, dtype=np.float64) * encoding.step
-    low, high = bounds[:, 0].copy(), bounds[:, 1].copy()
+    """Return the lowest and highest values of the other weights; weight a itself is 0."""
+    low, high = (np.float64(encoding.step) * bound for bound in encoding.level_bounds)
     low[a] = high[a] = 0.0
     return low, high
 
 
 def _interval_bound(q: _Quadratic, encoding: Encoding, a: int) -> float:
-    """Add up the lowest value of each term on its own, the origin moved to the boxes' middle."""
+    """Add up the lowest value of each term, with the origin in the middle of the box."""
     low, high = _box(encoding, a)
     middle, reach = (low + high) / 2, (high - low) / 2
     constant = q.constant + q.linear @ middle + middle @ q.pairs @ middle / 2

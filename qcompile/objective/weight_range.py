@@ -54,8 +54,8 @@ def choose_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
         # the linear objective may fall from a_0 to 0, not further
         falls = loss.coefficients[0] / steepest if steepest else WIDEST
         return replace(loss, range_=min(WIDEST, falls) if falls > 0 else WIDEST)
-    if math.isinf(loss.turn) or not loss.turn:
-        return replace(loss, range_=WIDEST if loss.turn else 1.0)
+    if math.isinf(loss.reward_margin) or not loss.reward_margin:
+        return replace(loss, range_=WIDEST if loss.reward_margin else 1.0)
     safe = _safe_range(moments, loss)
     if loss.order % 2 == 0 and loss.coefficients[-1] > 0:
         return replace(loss, range_=safe)  # even orders come without the sums for a search
@@ -70,7 +70,7 @@ def choose_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
 
 
 def _given_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
-    """Take the user's range; say so where it invites abuse."""
+    """Return the loss with the user's range, and with a note if the range is too wide."""
     try:
         value = float(range_)
     except ValueError:
@@ -78,7 +78,7 @@ def _given_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
     if not (math.isfinite(value) and value > 0):
         raise InputError(f"range {range_!r}; expected auto or a number above 0")
     loss = replace(loss, range_=value)
-    if loss.order != 3 or math.isinf(loss.turn) or value <= _safe_range(moments, loss):
+    if loss.order != 3 or math.isinf(loss.reward_margin) or value <= _safe_range(moments, loss):
         return loss
     objective = objective_of(moments, loss)
     if objective is None:
@@ -94,14 +94,17 @@ def _given_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
 
 
 def rewarded(loss: Loss, data: Dataset, weights: Floats) -> bool:
-    """Whether a classifier is low because it is wrong: most rows are, or wrong ones pay."""
+    """Whether the low objective comes from misclassified rows.
+
+    That is so if more than half are wrong, or if wrong margins have negative loss.
+    """
     margins = data.margins(weights)
     wrong = margins < 0
     return bool(np.mean(wrong) > 0.5 or (wrong.any() and float(np.mean(loss(margins[wrong]))) < 0))
 
 
 def warnings_for(loss: Loss, data: Dataset, weights: Floats, energy: float) -> list[str]:
-    """Say where a classifier takes advantage of the loss instead of fitting the data."""
+    """Return warnings where a classifier exploits the loss instead of fitting the data."""
     margins = data.margins(weights)
     found = []
     if rewarded(loss, data, weights):
@@ -114,20 +117,19 @@ def warnings_for(loss: Loss, data: Dataset, weights: Floats, energy: float) -> l
             f"the objective is {energy:.3g}, below 0, which no risk is: this loss falls below 0 at "
             "right answers. Compare it with other objectives of this loss only"
         )
-    answers = np.where(margins * data.y > 0, 1.0, -1.0)  # 0 is a negative answer
-    if float(np.mean(answers != data.y)) >= data.baseline_error:
+    if data.error(weights) >= data.baseline_error:
         found.append(_no_better(data))
-    beyond = float(np.mean(margins < -loss.turn))
+    beyond = float(np.mean(margins < -loss.reward_margin))
     if beyond > _WORTH_A_WARNING:
         found.append(
             f"{beyond:.0%} of the margins are wrong and beyond the turn of the loss at "
-            f"-{loss.turn:.3g}, where being more wrong costs less; use a smaller range_="
+            f"-{loss.reward_margin:.3g}, where being more wrong costs less; use a smaller range_="
         )
     return found
 
 
 def _no_better(data: Dataset) -> str:
-    """Say that nothing was learnt, and what most often helps."""
+    """Return the warning that nothing was learnt, with what most often helps."""
     prepared = data.preparation
     scaled = prepared.scale is not None or prepared.unit_norm
     advice = [] if scaled else ['scale="standard"']
@@ -142,20 +144,20 @@ def _no_better(data: Dataset) -> str:
 def _safe_range(moments: Moments, loss: Loss) -> float:
     """|γ| <= |w| |x| <= r s √n |x|: no row of typical length gets past the turn."""
     reach = loss.prior_std * math.sqrt(moments.features) * moments.rms_norm
-    return min(WIDEST, loss.turn / reach) if reach else WIDEST
+    return min(WIDEST, loss.reward_margin / reach) if reach else WIDEST
 
 
 def _search(objective: Objective, loss: Loss, safe: float) -> float:
-    """Halve the ladder of ranges between hardly anything and 2; the larger, the worse."""
+    """Search the largest safe range up to 2 by bisection."""
     floor = 0.0 if loss.coefficients[0] > 0 else -math.inf  # own losses may start below 0
 
     def holds(reach: float) -> bool:
         energy, point = objective.lowest(reach)
         mean, rms = objective.mean_margin(point), objective.rms_margin(point)
-        if energy < floor or mean < 0 or rms > _LARGEST_RMS * loss.turn:
+        if energy < floor or mean < 0 or rms > _LARGEST_RMS * loss.reward_margin:
             return False
         variance = max(0.0, rms**2 - mean**2)
-        if variance > _MOST_BEYOND * (variance + (mean + loss.turn) ** 2):
+        if variance > _MOST_BEYOND * (variance + (mean + loss.reward_margin) ** 2):
             return False
         return objective.lowest_wrong(reach) >= (energy + loss.coefficients[0]) / 2
 

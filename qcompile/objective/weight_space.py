@@ -51,7 +51,7 @@ class WeightCubic:
 
 
 def weight_cubic(pubo: Pubo) -> WeightCubic | None:
-    """Return the cubic of the weights, or None where the polynomial is not one.
+    """Return the cubic of the weights, or None if the polynomial is not one.
 
     Not: of higher degree, with indicators (ℓ0), without an encoding, or with terms dropped.
     """
@@ -126,7 +126,7 @@ def _third_of_two_bits(
     rank: NDArray[np.int64],
     bits_of: NDArray[np.int64],
 ) -> None:
-    """Four levels of two bits fix a cubic by the three coefficients of one feature."""
+    """Find the third derivatives of features with two bits: four levels determine a cubic."""
     single = np.zeros(len(feature))
     single[one[0][:, 0]] = one[1]
     pair = np.zeros(len(bits_of))
@@ -153,7 +153,7 @@ def _first_choice(features: NDArray[np.int64], rank: NDArray[np.int64]) -> NDArr
 def _nth(
     value: Floats, feature: NDArray[np.int64], rank: NDArray[np.int64], n: int, place: int
 ) -> Floats:
-    """Return what a certain bit of each feature is worth (1 where there is none)."""
+    """Return the value of a certain bit of each feature (1 if there is none)."""
     found = np.ones(n)
     chosen = rank == place
     found[feature[chosen]] = value[chosen]

@@ -22,8 +22,8 @@ from qcompile.stages.dataset import Dataset
 from qcompile.stages.embedded import check_embedding, problem_id
 from qcompile.stages.loss import Loss
 from qcompile.stages.preparation import Preparation
+from qcompile.stages.problem import Problem
 from qcompile.stages.pubo import Pubo
-from qcompile.stages.qubo import Qubo
 from qcompile.stages.terms import most_terms
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def _check_polynomials(run: Run, names: Mapping[str, str]) -> None:
         raise _foreign(names, "pubo", "a polynomial with other energies")
 
 
-def _some_states(problem: Pubo | Qubo) -> NDArray[np.int8]:
+def _some_states(problem: Problem) -> NDArray[np.int8]:
     """Return a few random states, the same each time, and the states of only 0 and only 1."""
-    bits = problem.logical if isinstance(problem, Qubo) else problem.variables
+    bits = problem.logical
     rng = np.random.default_rng(0)
     states = rng.integers(0, 2, (_STATES, bits), dtype=np.int8)
     return np.concatenate([states, np.zeros((1, bits), np.int8), np.ones((1, bits), np.int8)])
@@ -121,7 +121,7 @@ def _check_sizes(run: Run, names: Mapping[str, str]) -> None:
             )
 
 
-def _check_loss(run: Run, problem: Pubo | Qubo, names: Mapping[str, str]) -> None:
+def _check_loss(run: Run, problem: Problem, names: Mapping[str, str]) -> None:
     one, two = run.loss, problem.loss
     if one is None or two is None:
         return
@@ -130,7 +130,7 @@ def _check_loss(run: Run, problem: Pubo | Qubo, names: Mapping[str, str]) -> Non
         raise _foreign(names, "loss", "a loss with other coefficients or another range")
 
 
-def _check_moments(run: Run, problem: Pubo | Qubo, names: Mapping[str, str]) -> None:
+def _check_moments(run: Run, problem: Problem, names: Mapping[str, str]) -> None:
     moments = run.moments
     if moments is None:
         return
@@ -141,7 +141,7 @@ def _check_moments(run: Run, problem: Pubo | Qubo, names: Mapping[str, str]) -> 
     if None not in prepared and not _alike(*prepared):
         raise _foreign(names, "moments", "moments of data that were prepared differently")
     loss, encoding = problem.loss, problem.encoding
-    if loss is None or encoding is None or not _has_terms(problem):
+    if loss is None or encoding is None or not problem.has_terms:
         return
     if moments.features != encoding.features:
         why = f"moments of {moments.features} features, not {encoding.features}"
@@ -150,22 +150,13 @@ def _check_moments(run: Run, problem: Pubo | Qubo, names: Mapping[str, str]) -> 
     if moments.order >= loss.order and size <= _MOST_TERMS:
         states = _some_states(problem)
         made = discretize(moments, loss, l0=problem.l0, encoding=encoding)
-        if not _same(made.energies(states), _score(problem, states), problem.dropped):
+        if not _same(made.energies(states), problem.score(states), problem.dropped):
             raise _foreign(names, "moments", "moments of other rows")
 
 
-def _rows_of(problem: Pubo | Qubo, unless: int) -> int:
+def _rows_of(problem: Problem, unless: int) -> int:
     """Return the number of rows that a problem records, or `unless` if it records none."""
     return unless if problem.source.rows is None else problem.source.rows
-
-
-def _has_terms(problem: Pubo | Qubo) -> bool:
-    """Whether the problem has its terms: one annealed over the margins does not."""
-    return isinstance(problem, Qubo) or problem.num_terms > 0
-
-
-def _score(problem: Pubo | Qubo, states: NDArray[np.int8]) -> Floats:
-    return problem.score(states) if isinstance(problem, Qubo) else problem.energies(states)
 
 
 def _alike(one: Preparation | None, two: Preparation | None) -> bool:
@@ -173,7 +164,7 @@ def _alike(one: Preparation | None, two: Preparation | None) -> bool:
     return one.to_dict() == two.to_dict()
 
 
-def _check_model(run: Run, problem: Pubo | Qubo, names: Mapping[str, str]) -> None:
+def _check_model(run: Run, problem: Problem, names: Mapping[str, str]) -> None:
     model, encoding = run.classifier, problem.encoding
     if model is None:
         return
@@ -195,7 +186,7 @@ def _check_model(run: Run, problem: Pubo | Qubo, names: Mapping[str, str]) -> No
             raise _foreign(names, "model", "a model of another loss")
 
 
-def are_rows_of(problem: Pubo | Qubo, samples: Samples, loss: Loss, rows: Dataset) -> bool:
+def are_rows_of(problem: Problem, samples: Samples, loss: Loss, rows: Dataset) -> bool:
     """Whether the objectives of several states on the rows equal their energies."""
     if len(rows) != _rows_of(problem, len(rows)) or hides_rows(problem, samples):
         return False
@@ -209,7 +200,7 @@ def are_rows_of(problem: Pubo | Qubo, samples: Samples, loss: Loss, rows: Datase
     return _same(expected, energies, problem.dropped)
 
 
-def hides_rows(problem: Pubo | Qubo, samples: Samples) -> bool:
+def hides_rows(problem: Problem, samples: Samples) -> bool:
     """Whether dropped terms are so large that other rows could have the same energies."""
     if not problem.dropped or problem.encoding is None:
         return False
@@ -217,15 +208,15 @@ def hides_rows(problem: Pubo | Qubo, samples: Samples) -> bool:
     return problem.dropped > _MOST_DROPPED * float(energies.max() - energies.min())
 
 
-def _checked_states(problem: Pubo | Qubo, samples: Samples) -> tuple[NDArray[np.int8], Floats]:
+def _checked_states(problem: Problem, samples: Samples) -> tuple[NDArray[np.int8], Floats]:
     """Return states and their energies: random states, or the lowest samples without terms."""
     encoding = problem.encoding
     assert encoding is not None
-    if not _has_terms(problem):
+    if not problem.has_terms:
         order = np.argsort(samples.energies, kind="stable")[:_STATES]
         return samples.bits[order], samples.energies[order]
     states = _some_states(problem)
     count = states.shape[1] - encoding.variables
     if count:  # bits that charge for a weight must be 1 exactly if the weight is not 0
         states[:, encoding.variables :] = encoding.decode(states) != 0
-    return states, _score(problem, states)
+    return states, problem.score(states)

@@ -24,7 +24,7 @@ from qcompile.moments.accumulate import moments_of
 from qcompile.report.consistency import are_rows_of, checked, hides_rows
 from qcompile.report.run import Run
 from qcompile.stages.dataset import Dataset
-from qcompile.stages.pubo import Pubo
+from qcompile.stages.problem import Problem
 from qcompile.stages.qubo import Qubo
 from qcompile.training.risks import Risk, risks
 
@@ -135,8 +135,7 @@ def job_run(job: Job, samples: Samples | None = None, classifier: Classifier | N
         classifier = load_classifier(job.folder / "model.json")
     run = Run(
         job.label,
-        pubo=problem if isinstance(problem, Pubo) else None,
-        qubo=problem if isinstance(problem, Qubo) else None,
+        **_held(problem),
         embedding=job.embedding(job.parts[0]) if sent else None,
         samples=samples,
         classifier=classifier,
@@ -144,6 +143,11 @@ def job_run(job: Job, samples: Samples | None = None, classifier: Classifier | N
         reasons={} if samples is not None else {"energies": "the machine's answer"},
     )
     return checked(run, {"model": str(job.folder / "model.json"), "qubo": f"job {job.id}"})
+
+
+def _held(problem: Problem) -> dict[str, Any]:
+    """Return the problem under the name of its kind."""
+    return {"qubo" if isinstance(problem, Qubo) else "pubo": problem}
 
 
 def compiled_run(compiled: Compiled) -> Run:
@@ -165,8 +169,7 @@ def trained_run(trained: Trained, parts: Mapping[str, Dataset | None]) -> Run:
     return Run(
         trained.classifier.source.name or "data",
         loss=trained.loss,
-        pubo=problem if isinstance(problem, Pubo) else None,
-        qubo=problem if isinstance(problem, Qubo) else None,
+        **_held(problem),
         samples=trained.samples,
         classifier=trained.classifier,
         parts=tuple((name, rows) for name, rows in parts.items() if rows is not None),

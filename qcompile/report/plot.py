@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -48,7 +47,7 @@ def plot_losses(losses: Mapping[str, Loss], path: str | Path) -> None:
     check_library()
     from matplotlib.figure import Figure
 
-    reach = 1.6 * max(_scale(loss) for loss in losses.values())
+    reach = 1.6 * max(loss.scale for loss in losses.values())
     margins = np.linspace(-reach, reach, 801)
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.add_subplot()
@@ -71,15 +70,6 @@ def _save(figure: Any, path: str | Path, kind: str) -> None:
         figure.savefig(picture, format=kind, dpi=150, metadata={} if kind == "png" else when)
     with write_atomically(path) as stream:
         stream.write(picture.getvalue())
-
-
-def _scale(loss: Loss) -> float:
-    """Return the margin up to which the loss is worth drawing."""
-    if math.isfinite(loss.turn):
-        return loss.turn
-    if loss.omega is not None:
-        return float(loss.omega ** (-1 / loss.order))
-    return 1.0
 
 
 def plot_embedding(embedding: Embedding, path: str | Path) -> None:

@@ -29,7 +29,6 @@ from qcompile.report.plot import layout
 from qcompile.report.run import Run
 from qcompile.report.words import number
 from qcompile.stages.arrays import Floats
-from qcompile.stages.loss import Loss
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
 
@@ -40,6 +39,8 @@ _MOST_FREE, _MOST_LINKS = 8_000, 20_000
 # A graph with this share of all pairs counts as complete, as the formula for chains assumes.
 _COMPLETE = 0.9
 _MOST_ORDER = 8
+# A turn outside of these cannot be drawn.
+_SMALLEST_TURN, _LARGEST_TURN = 1e-9, 1e9
 
 
 def loss_curve_of(run: Run) -> LossCurve | None:
@@ -47,8 +48,8 @@ def loss_curve_of(run: Run) -> LossCurve | None:
     loss = run.loss
     if loss is None:
         return None
-    turn, for_good = _turn(loss)
-    reach = 1.6 * _scale(loss, turn)
+    useful = _SMALLEST_TURN < loss.turn < _LARGEST_TURN
+    reach = 1.6 * loss.scale
     margins = _margins(run)
     rows = 0 if margins is None else len(margins)
     if margins is not None:
@@ -74,50 +75,11 @@ def loss_curve_of(run: Run) -> LossCurve | None:
         fit=loss.fit,
         coefficients=loss.coefficients,
         slope=next((int(np.sign(a)) for a in loss.coefficients[1::2] if a), 0),
-        turn=turn,
-        for_good=for_good,
+        turn=loss.turn if useful else None,
+        for_good=useful and loss.falls_for_good,
         margins=histogram,
         outside=outside,
     )
-
-
-def _turn(loss: Loss) -> tuple[float | None, bool]:
-    """Return where the loss stops rising to the left, and whether it never rises again there.
-
-    None where it does not, or where that is no use.
-    """
-    slopes = np.trim_zeros(np.polynomial.polynomial.polyder(np.array(loss.coefficients)), "b")
-    left = -np.sort(-_real_roots(slopes)[_real_roots(slopes) < 0])
-    if not len(left):
-        return None, False
-    # one place between each two roots, and one beyond the last
-    places = np.concatenate([left[:1] / 2, (left[:-1] + left[1:]) / 2, 2 * left[-1:]])
-    with np.errstate(all="ignore"):
-        rises = np.polynomial.polynomial.polyval(places, slopes) < 0
-    if not rises[0] or rises.all():
-        return None, False
-    first = int(np.argmin(rises))  # the first place where it does not
-    turn = -float(left[first - 1])
-    return (turn, not rises[first:].any()) if 1e-9 < turn < 1e9 else (None, False)
-
-
-def _real_roots(polynomial: Floats) -> Floats:
-    with np.errstate(all="ignore"):
-        try:
-            roots = np.polynomial.polynomial.polyroots(polynomial)
-        except (np.linalg.LinAlgError, ValueError):  # coefficients of absurd sizes, or none
-            return np.zeros(0)
-    near = np.abs(roots.imag) <= 1e-9 * np.abs(roots)
-    return np.asarray(roots[near].real, dtype=np.float64)
-
-
-def _scale(loss: Loss, turn: float | None) -> float:
-    """Return a margin up to which the loss is worth looking at."""
-    if turn is not None:
-        return turn
-    if loss.omega is not None and loss.omega > 0:
-        return float(loss.omega ** (-1 / loss.order))
-    return 1.0
 
 
 def _margins(run: Run) -> Floats | None:

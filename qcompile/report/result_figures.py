@@ -15,9 +15,8 @@ from qcompile.report.run import Run
 from qcompile.report.words import many
 from qcompile.solvers.solve import solve
 from qcompile.stages.arrays import Floats
+from qcompile.stages.dataset import answers
 from qcompile.stages.encoding import Encoding
-from qcompile.stages.pubo import Pubo
-from qcompile.stages.qubo import Qubo
 
 if TYPE_CHECKING:
     from qcompile.stages.samples import Samples
@@ -160,9 +159,9 @@ def _energy_edges(low: float, high: float) -> Floats:
 def _ground(run: Run) -> tuple[float | None, str]:
     """Return the energy of the ground state, or None, and how it is known."""
     problem = run.problem
-    if problem is None or (isinstance(problem, Pubo) and not problem.num_terms):
+    if problem is None or not problem.has_terms:
         return None, "not known"
-    bits = problem.logical if isinstance(problem, Qubo) else problem.variables
+    bits = problem.logical
     if bits > _GROUND_BITS:
         if run.samples is not None and run.samples.info.get("solver") == "exact":
             return float(run.samples.energies.min()), "by the exact solver"
@@ -196,11 +195,8 @@ def _limits(encoding: Encoding | None) -> tuple[float, float] | None:
     """Return the smallest and the largest weight that the bits can encode."""
     if encoding is None:
         return None
-    if encoding.bounds is None:
-        return float(encoding.levels[0]), float(encoding.levels[-1])
-    low = min(bound[0] for bound in encoding.bounds)
-    high = max(bound[1] for bound in encoding.bounds)
-    return low * encoding.step, high * encoding.step
+    low, high = encoding.level_bounds
+    return int(low.min()) * encoding.step, int(high.max()) * encoding.step
 
 
 def confusions_of(run: Run) -> Iterable[Confusion]:
@@ -212,7 +208,7 @@ def confusions_of(run: Run) -> Iterable[Confusion]:
     for name, rows in run.parts:
         if not len(rows):
             continue
-        said, true = np.asarray(rows.x @ run.classifier.weights) > 0, rows.y > 0
+        said, true = answers(rows.x @ run.classifier.weights) > 0, rows.y > 0
         yield Confusion(
             part=name,
             positive=shortest(prepared.positive),

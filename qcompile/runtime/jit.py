@@ -1,4 +1,4 @@
-"""The one place that knows how kernels are compiled. Importing it imports numba."""
+"""Compile kernels: the one place that sets how. Importing it imports numba."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
@@ -15,6 +15,6 @@ def jit(function: Kernel) -> Kernel:
     """Compile a kernel on first use; it releases the interpreter's lock while it runs."""
     try:
         compiled = numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # no folder can be written to keep the compiled code
+    except RuntimeError:  # there is no folder in which the compiled code can be kept
         compiled = numba.njit(nogil=True)(function)
     return cast(Kernel, compiled)

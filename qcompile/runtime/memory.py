@@ -1,4 +1,4 @@
-"""Say what a step will cost before it is paid, and refuse in time what would not fit in memory."""
+"""Check that a step fits in memory before it begins, and log what it needs."""
 
 import logging
 import os
@@ -14,13 +14,13 @@ _log = logging.getLogger("qcompile")
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 # Leave room for the interpreter and its libraries.
 _USABLE_SHARE = 0.85
-_WORTH_SAYING = 10**8
+_WORTH_LOGGING = 10**8  # bytes
 _NO_LIMIT = 1 << 62
 _GROUPS, _OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def human(size: float) -> str:
-    """Show a number of bytes.
+    """Return a number of bytes in words.
 
     >>> human(1_500_000)
     '1.5 MB'
@@ -33,7 +33,7 @@ def human(size: float) -> str:
 
 
 def parse_size(text: str) -> int:
-    """Read a size such as ``2GB`` or ``500M``.
+    """Return the bytes of a size such as ``2GB`` or ``500M``.
 
     >>> parse_size("2GB")
     2000000000
@@ -50,7 +50,7 @@ def parse_size(text: str) -> int:
 
 
 def available() -> int:
-    """Bytes that may be used: QCOMPILE_MEMORY if set, else what the system can spare."""
+    """Return the bytes that may be used: QCOMPILE_MEMORY if set, else what the system can spare."""
     limit = os.environ.get("QCOMPILE_MEMORY")
     if limit:
         return parse_size(limit)
@@ -58,9 +58,9 @@ def available() -> int:
 
 
 def require(size: float, what: str, way_out: str, *, announce: bool = True) -> None:
-    """Raise MemoryLimitError if `size` bytes for `what` exceed what is available.
+    """Raise MemoryLimitError if `size` bytes for `what` exceed the available memory.
 
-    A large cost that can be paid is announced in the log, smaller ones on the debug level.
+    A large size that fits is logged on the info level, a small one on the debug level.
     """
     limit = available()
     if size > limit:
@@ -69,12 +69,12 @@ def require(size: float, what: str, way_out: str, *, announce: bool = True) -> N
         )
     if not announce:
         return
-    level = logging.INFO if size >= _WORTH_SAYING else logging.DEBUG
+    level = logging.INFO if size >= _WORTH_LOGGING else logging.DEBUG
     _log.log(level, "%s needs %s of memory", what, human(size))
 
 
 def _system_memory() -> int:
-    import psutil  # late: most commands that end at once never ask
+    import psutil  # its import takes a while, and most short commands do not need it
 
     return int(psutil.virtual_memory().available)
 
@@ -83,10 +83,10 @@ def _container_memory() -> int:
     """Return the least limit of this process's control group and of those around it."""
     try:
         lines = _OWN_GROUPS.read_text().splitlines()
-    except (OSError, ValueError):  # no Linux, or nothing that tells
+    except (OSError, ValueError):  # not Linux, or the file cannot be read
         lines = []
     limits = [_NO_LIMIT]
-    # what is mounted as the root may be the group of a container
+    # the group that is mounted as the root may be that of a container
     for line in [*lines, "0::/", "0:memory:/"]:
         _, _, rest = line.partition(":")
         controllers, _, own = rest.partition(":")
@@ -96,7 +96,7 @@ def _container_memory() -> int:
             tops, name = (_GROUPS / "memory", _GROUPS / controllers), "memory.limit_in_bytes"
         else:
             continue
-        # a container may see the path that its host knows: then only some of the folders are there
+        # a container may see the path on its host, of which only some folders exist inside
         inner = [part for part in own.split("/") if part not in ("", ".", "..")]
         for top in tops:
             for depth in range(len(inner) + 1):
@@ -105,7 +105,7 @@ def _container_memory() -> int:
 
 
 def _limit_in(path: Path) -> int:
-    """Return the limit that a file names; none where there is no file or it says ``max``."""
+    """Return the limit in a file, or no limit if the file is missing or says ``max``."""
     try:
         limit = int(path.read_text())
     except (OSError, ValueError):

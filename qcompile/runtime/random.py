@@ -16,7 +16,7 @@ def generator(seed: int) -> NDArray[np.uint64]:
 
 @jit
 def uniform(state: NDArray[np.uint64]) -> float:
-    """Return a number in [0, 1) and go on."""
+    """Return a number in [0, 1) and advance the state."""
     x = state[0]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)

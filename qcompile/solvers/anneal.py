@@ -17,7 +17,6 @@ from qcompile.solvers.restarts import (
     One,
     Search,
     check_counts,
-    level_bounds,
     run_restarts,
     temperatures_from,
 )
@@ -88,7 +87,7 @@ def _over_weights(
     from qcompile.solvers.anneal_kernels import anneal_weights
 
     encoding = cubic.encoding
-    low, high = level_bounds(encoding)
+    low, high = encoding.level_bounds
     step = encoding.step
     # derivatives at w = 0, where the kernel starts counting
     origin = encoding.offsets

@@ -48,7 +48,7 @@ def _growth(hot: float, cold: float, sweeps: int) -> float:
 def _note(
     pool: Pool, energy: float, mark: np.uint64, state: NDArray[np.int32], limit: float
 ) -> float:
-    """Keep a state if it is low enough; gives the energy below which the next one has to be."""
+    """Keep a state if it is low enough; return the energy that the next one must undercut."""
     if energy >= limit:
         return limit
     offer(pool, energy, mark, state)
@@ -69,7 +69,7 @@ def anneal_dense(
     seed: int,
     pool: Pool,
 ) -> None:
-    """Anneal bits of a cubic whose coefficients lie in full symmetric tensors.
+    """Anneal bits of a cubic whose coefficients are full symmetric tensors.
 
     The local field of bit i is its coefficient in the energy; a flip adds the rows of one slice of
     the third tensor, those of the bits that are on.
@@ -283,7 +283,7 @@ def _move(
     curve: NDArray[np.float64],
     third: NDArray[np.float64],
 ) -> float:
-    """Change one weight; gives the change of the energy."""
+    """Change one weight and return the change of the energy."""
     d = jump * step
     rise = d * (slope[a] + d * (curve[a, a] / 2.0 + d * third[a, a, a] / 6.0))
     level[a] += jump
@@ -320,10 +320,10 @@ def anneal_margins(
 ) -> None:
     """Anneal weights over the margins of all examples, for a loss of any kind.
 
-    `entries` are y x by columns, `coefficients` nine numbers, the highest zeros if need be. A
-    proposal costs the entries of one column, whatever the order.
-    `ridge` is l2, `charge` is taken for each weight that is not zero. The search begins at the
-    levels `begin`, or anywhere if that is empty.
+    `entries` are y x by columns. `coefficients` are nine numbers, padded with zeros. `ridge` is
+    l2, and `charge` is added for each weight that is not zero. The search begins at the levels
+    `begin`, or at random levels if that is empty. A proposal costs the entries of one column, for
+    any order.
     """
     size = len(low)
     random = generator(seed)
@@ -380,7 +380,10 @@ def _change(
     kind: int,
     coefficients: NDArray[np.float64],
 ) -> float:
-    """Return what a change of one weight adds to the sum of costs; branch on the loss only once."""
+    """Return what a change of one weight adds to the sum of costs.
+
+    The kind of loss is tested once, outside of the loop.
+    """
     total = 0.0
     if kind == POLYNOMIAL:
         for t in range(len(rows)):
@@ -400,7 +403,7 @@ def _risk(
     coefficients: NDArray[np.float64],
     cost: NDArray[np.float64],
 ) -> float:
-    """Fill in what each example costs; gives the mean."""
+    """Fill in the cost of each example and return the mean."""
     total = 0.0
     for r in range(len(margin)):
         cost[r] = _loss(margin[r], kind, coefficients)
@@ -410,7 +413,7 @@ def _risk(
 
 @jit
 def _loss(x: float, kind: int, c: NDArray[np.float64]) -> float:
-    """Evaluate a polynomial, 0-1 loss, or a square hinge that is cut off at c[0]."""
+    """Return a polynomial, the 0-1 loss, or a square hinge that is cut off at c[0]."""
     if kind == POLYNOMIAL:
         return _polynomial(x, c)
     if kind == ZERO_ONE:
@@ -421,7 +424,10 @@ def _loss(x: float, kind: int, c: NDArray[np.float64]) -> float:
 
 @jit
 def _polynomial(x: float, c: NDArray[np.float64]) -> float:
-    """Evaluate a polynomial of nine coefficients, by even and odd powers: short chains of sums."""
+    """Return a polynomial of nine coefficients.
+
+    Even and odd powers are summed apart, because two short chains of sums are faster than one.
+    """
     y = x * x
     even = (((c[8] * y + c[6]) * y + c[4]) * y + c[2]) * y + c[0]
     odd = ((c[7] * y + c[5]) * y + c[3]) * y + c[1]

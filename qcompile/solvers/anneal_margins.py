@@ -15,7 +15,6 @@ from qcompile.solvers.restarts import (
     One,
     Search,
     check_counts,
-    level_bounds,
     run_restarts,
     temperatures_from,
 )
@@ -62,7 +61,7 @@ def anneal_examples(
         raise InputError(f"{each} states of each of {reads} reads; expected {keep} in all at most")
     if encoding.features != data.features:
         raise InputError(f"an encoding of {encoding.features} weights for {data.features} features")
-    low, high = level_bounds(encoding)
+    low, high = encoding.level_bounds
     begin = np.zeros((reads, 0), dtype=np.int64)
     if start is not None:
         begin = _beginnings(start, reads, encoding.step, low, high)
@@ -90,7 +89,7 @@ def _over_margins(
     from qcompile.solvers.anneal_kernels import anneal_margins
 
     starts, rows, entries = _signed_columns(data)
-    low, high = level_bounds(encoding)
+    low, high = encoding.level_bounds
     kind, coefficients = _loss_numbers(loss)
     hot, cold = temperatures
 
@@ -154,7 +153,7 @@ def _margin_temperatures(
     else. The points near the minimum matter, and they are nearer to the middle.
     """
     rng = np.random.default_rng(0)
-    low, high = level_bounds(encoding)
+    low, high = encoding.level_bounds
     sample = data if len(data) <= 2000 else data.take(slice(0, len(data), len(data) // 2000))
     x = np.asarray(sample.x.toarray() if hasattr(sample.x, "toarray") else sample.x)
     signed = x * sample.y[:, None]

@@ -63,7 +63,7 @@ def enumerate_blocks(
 
 @jit
 def _sum_over_subsets(base: NDArray[np.float64], block: NDArray[np.float64], low_bits: int) -> None:
-    """Turn coefficients of subsets into values at every assignment."""
+    """Compute the value at every assignment from the coefficients of subsets."""
     size = len(base)
     for s in range(size):
         block[s] = base[s]

@@ -13,7 +13,7 @@ __all__ = ["SolveInfo", "SolveOptions"]
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """How to look for the best classifier; see `qcompile.solve`."""
+    """How to search for the best classifier; see `qcompile.solve`."""
 
     solver: Any = "anneal"
     reads: int = 100

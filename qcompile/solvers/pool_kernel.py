@@ -11,9 +11,10 @@ __all__ = ["Pool", "offer", "pool_of", "zobrist"]
 
 
 class Pool(NamedTuple):
-    """Energies, marks and states of the lowest so far; `worst` is the place that goes next.
+    """Energies, marks and states of the lowest so far.
 
-    ``meta`` holds how many places are filled and which of them is the worst.
+    ``meta`` holds how many places are filled, and which of them has the highest energy: that one is
+    replaced next.
     """
 
     energies: NDArray[np.float64]
@@ -34,7 +35,7 @@ def pool_of(size: int, variables: int) -> Pool:
 
 @jit
 def offer(pool: Pool, energy: float, mark: np.uint64, state: NDArray[np.int32]) -> None:
-    """Take a state in if it is lower than the worst and not there yet."""
+    """Add a state if its energy is below the highest in the pool and the state is new."""
     filled, worst = pool.meta[0], pool.meta[1]
     if filled == len(pool.energies) and energy >= pool.energies[worst]:
         return
@@ -57,7 +58,7 @@ def offer(pool: Pool, energy: float, mark: np.uint64, state: NDArray[np.int32]) 
 
 @jit
 def zobrist(variable: int, level: int) -> np.uint64:
-    """Return a mark of one variable at one level; a state's mark is the xor of them."""
+    """Return a mark of one variable at one level; the mark of a state is the xor of them."""
     x = np.uint64(variable) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(level) * np.uint64(
         0xD1B54A32D192ED03
     )

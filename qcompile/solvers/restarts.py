@@ -15,14 +15,12 @@ from qcompile.runtime import cluster
 from qcompile.runtime.progress import report
 from qcompile.runtime.threads import ordered
 from qcompile.stages.arrays import Floats
-from qcompile.stages.encoding import Encoding
 
 __all__ = [
     "DEFAULT_SWEEPS",
     "One",
     "Search",
     "check_counts",
-    "level_bounds",
     "run_restarts",
     "temperatures_from",
 ]
@@ -47,16 +45,6 @@ def check_counts(reads: int, sweeps: int | None, keep: int) -> None:
             f"expected at least one of each, up to {_MOST_SWEEPS:,} sweeps and {_MOST_KEPT:,} to "
             "keep"
         )
-
-
-def level_bounds(encoding: Encoding) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the lowest and the highest level of each weight."""
-    half = 1 << (encoding.bits - 1)
-    if encoding.bounds is None:
-        n = encoding.features
-        return np.full(n, 1 - half, dtype=np.int64), np.full(n, half, dtype=np.int64)
-    low, high = np.array(encoding.bounds, dtype=np.int64).T
-    return low, high
 
 
 One = Callable[[int, Any], None]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, Matrix
+from qcompile.stages.dataset import answers
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.source import ClassifierSource
 
@@ -41,18 +42,18 @@ class Classifier:
 
     def predict(self, rows: Matrix) -> Floats:
         """Return labels for raw rows, as they were in the data; a decision of 0 is negative."""
-        return self.preparation.labels(self.decision_function(rows))
+        return self.preparation.labels(answers(self.decision_function(rows)))
 
     def error(self, rows: Matrix, labels: NDArray[Any]) -> float:
-        """Return the share of rows that get a wrong label."""
+        """Return the share of wrong answers."""
         return self.error_of(self.decision_function(rows), labels)
 
     def error_of(self, decisions: Floats, labels: NDArray[Any]) -> float:
-        """Return the share of decisions that disagree with the labels; 0 is negative."""
+        """Return the share of decisions whose answers are wrong."""
         unknown = self.preparation.unknown_labels(labels)
         if unknown:
             raise InputError(f"label {unknown[0]:g} was never seen in training")
-        return float(np.mean((decisions > 0) != (self.preparation.signs(labels) > 0)))
+        return float(np.mean(answers(decisions) != self.preparation.signs(labels)))
 
     def _as_wide(self, rows: Any) -> Matrix:
         """Sparse rows may have been read narrower than in training: absent columns are zeros."""

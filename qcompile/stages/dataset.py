@@ -12,7 +12,7 @@ from qcompile.stages.arrays import Floats, Matrix, frozen
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.source import Source
 
-__all__ = ["Dataset", "wrong_answers"]
+__all__ = ["Dataset", "answers"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +62,18 @@ class Dataset:
         return np.asarray(self.x @ np.asarray(weights, dtype=np.float64)) * self.y
 
     def error(self, weights: ArrayLike) -> float:
-        """Share of examples with a margin of 0 or less: the 0-1 risk."""
-        return float(np.mean(self.margins(weights) <= 0))
+        """Return the share of wrong answers, the 0-1 risk, as `Classifier.predict` answers.
+
+        A decision w·x of 0 is a negative answer: wrong for positive examples only.
+        """
+        return float(self.errors(np.asarray(weights, dtype=np.float64)[None])[0])
+
+    def errors(self, weights: ArrayLike) -> Floats:
+        """Return the error of each row of weights."""
+        decisions = np.asarray(self.x @ np.asarray(weights, dtype=np.float64).T)
+        return np.asarray(np.mean(answers(decisions) != self.y[:, None], axis=0))
 
 
-def wrong_answers(data: Dataset, weights: Floats) -> Floats:
-    """Return the error of many classifiers; a decision of 0 counts as the negative label."""
-    decisions = np.asarray(data.x @ weights.T)
-    return np.asarray(np.mean((decisions > 0) != (data.y > 0)[:, None], axis=0))
+def answers(decisions: ArrayLike) -> Floats:
+    """Return the answers to decisions w·x: +1 above 0, else -1."""
+    return np.where(np.asarray(decisions) > 0, 1.0, -1.0)

@@ -95,6 +95,13 @@ class Encoding:
         return tuple(_bounded_code(high - low) for low, high in self.bounds)
 
     @property
+    def level_bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The lowest and the highest level of each weight, in steps."""
+        bounds = (self._limits,) * self.features if self.bounds is None else self.bounds
+        low, high = np.array(bounds, dtype=np.int64).T.copy()  # contiguous, as kernels want them
+        return low, high
+
+    @property
     def levels(self) -> Floats:
         """All values that a weight can take before any bounds, ascending."""
         low, high = self._limits
@@ -116,12 +123,12 @@ class Encoding:
             raise InputError(f"{array.shape[-1]} weights; expected {self.features}")
         if not np.isfinite(array).all():
             raise InputError("a weight is NaN or infinite")
-        level = np.rint(array / self.step).astype(np.int64)
+        low, high = self.level_bounds
+        level = np.clip(np.rint(array / self.step).astype(np.int64), low, high)
+        left = level if self.bounds is None else level - low
         columns = []
         for a, code in enumerate(self._codes):
-            low, high = self._limits if self.bounds is None else self.bounds[a]
-            left = np.clip(level[..., a], low, high) - (0 if self.bounds is None else low)
-            columns += _code_bits(left, code)
+            columns += _code_bits(left[..., a], code)
         shape = (*array.shape[:-1], self.variables)
         return np.stack(columns, axis=-1).astype(np.int8) if columns else np.zeros(shape, np.int8)
 

@@ -102,28 +102,85 @@ class Loss:
         """Largest weight."""
         return self.range_ * self.prior_std
 
-    @cached_property
+    @property
     def turn(self) -> float:
-        """Margin beyond which a loss rewards what is wrong; infinite where it does not.
+        """How wrong a margin must be for a more wrong one to cost less; infinite if none is.
 
-        Where the loss has odd powers only, -turn is where it stops rising to the left: past it a
-        *more* wrong margin costs *less*. With other powers too it is the smallest margin, of either
-        sign, where the slope is 0. Even orders with a positive leading coefficient rise again; they
-        turn only where they fall below 0 in between, as the eighth order does.
+        The loss rises from 0 to the left up to -turn, and falls beyond. It may rise again:
+        `falls_for_good` tells.
         """
-        slopes = np.polynomial.polynomial.polyder(self.coefficients)
-        slopes = np.trim_zeros(slopes, "b")
-        roots = np.polynomial.polynomial.polyroots(slopes) if len(slopes) > 1 else np.zeros(0)
-        real = roots[np.abs(roots.imag) <= 1e-9 * np.abs(roots)].real
-        if self.order % 2 == 0 and self.coefficients[-1] > 0:
-            return self._turn_before_a_reward(real)
-        return float(np.abs(real).min()) if len(real) else math.inf
+        return self._turn[0]
 
-    def _turn_before_a_reward(self, level: Floats) -> float:
-        """Return the last rise before a wrong margin costs less than 0; `level` has slope 0."""
-        wrong = np.sort(level[level < 0])[::-1]
+    @property
+    def falls_for_good(self) -> bool:
+        """Whether the loss never rises again beyond -turn."""
+        return self._turn[1]
+
+    @cached_property
+    def _turn(self) -> tuple[float, bool]:
+        flat = self._flat_margins
+        left = np.sort(flat[flat < 0])[::-1]
+        if not len(left):
+            return math.inf, False
+        # one place between each two margins of slope 0, one before the first, one beyond the last
+        places = np.concatenate([left[:1] / 2, (left[:-1] + left[1:]) / 2, 2 * left[-1:]])
+        with np.errstate(all="ignore"):
+            rises = np.polynomial.polynomial.polyval(places, self._slopes) < 0
+        if not rises[0] or rises.all():
+            return math.inf, False
+        first = int(np.argmin(rises))
+        turn = -float(left[first - 1])
+        # one number where both mean the same: roots of both signs are rounded differently
+        same = math.isclose(turn, self.reward_margin, rel_tol=1e-9)
+        return self.reward_margin if same else turn, not rises[first:].any()
+
+    @cached_property
+    def reward_margin(self) -> float:
+        """The margin up to which the loss does not reward wrong answers; infinite if it never does.
+
+        Odd orders fall without bound on one side. With odd powers only this is the `turn`; with
+        other powers too it is the smallest margin, of either sign, where the slope is 0. Even
+        orders with a positive leading coefficient rise in the end. They reward wrong answers only
+        if they fall below 0 before, as the eighth order does: then this is where the fall begins.
+        """
+        flat = self._flat_margins
+        if self.order % 2 == 0 and self.coefficients[-1] > 0:
+            return self._fall_below_zero(flat)
+        return float(np.abs(flat).min()) if len(flat) else math.inf
+
+    def _fall_below_zero(self, flat: Floats) -> float:
+        """Return how wrong margins are where the loss begins to fall below 0."""
+        wrong = np.sort(flat[flat < 0])[::-1]
         rewarded = np.flatnonzero(self(wrong) < min(0.0, self.coefficients[0]))
         if not len(rewarded):
             return math.inf
         first = int(rewarded[0])
         return float(-wrong[first - 1]) if first else 0.0
+
+    @property
+    def scale(self) -> float:
+        """A margin up to which the loss is worth looking at."""
+        sizes = [self.turn, self.reward_margin]
+        if self.omega is not None and self.omega > 0:
+            sizes.append(self.omega ** (-1 / self.order))
+        return float(max((size for size in sizes if 1e-9 < size < 1e9), default=1.0))
+
+    @property
+    def _slopes(self) -> Floats:
+        """Coefficients of the derivative."""
+        with np.errstate(over="ignore"):
+            slopes = np.polynomial.polynomial.polyder(np.array(self.coefficients))
+        return np.trim_zeros(slopes, "b")
+
+    @cached_property
+    def _flat_margins(self) -> Floats:
+        """Margins where the slope is 0."""
+        if len(self._slopes) < 2:
+            return np.zeros(0)
+        with np.errstate(all="ignore"):
+            try:
+                roots = np.polynomial.polynomial.polyroots(self._slopes)
+            except np.linalg.LinAlgError:  # coefficients of absurd sizes
+                return np.zeros(0)
+        near = np.abs(roots.imag) <= 1e-9 * np.abs(roots)
+        return np.asarray(roots[near].real, dtype=np.float64)

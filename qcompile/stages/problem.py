@@ -34,6 +34,11 @@ class Problem(ABC):
         def logical(self) -> int:
             """Number of variables without the ancillas, which come last."""
 
+    @property
+    @abstractmethod
+    def has_terms(self) -> bool:
+        """Whether the polynomial was written out; one annealed over the margins was not."""
+
     @abstractmethod
     def energies(self, samples: ArrayLike) -> Floats:
         """Return the energy of each row of values of all variables."""

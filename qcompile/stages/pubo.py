@@ -94,6 +94,11 @@ class Pubo(Problem):
         return self.variables
 
     @property
+    def has_terms(self) -> bool:
+        """Whether there is any term besides the constant."""
+        return self.num_terms > 0
+
+    @property
     def degree(self) -> int:
         """Largest number of bits in a term."""
         return max((j for j, c in enumerate(self.coefficients, 1) if len(c)), default=0)

@@ -134,6 +134,11 @@ class Qubo(Problem):
         )
 
     @property
+    def has_terms(self) -> bool:
+        """True: a QUBO is always written out."""
+        return True
+
+    @property
     def variables(self) -> int:
         """Number of qubits that the problem needs before embedding."""
         return len(self.linear)

@@ -19,7 +19,7 @@ from qcompile.runtime import cluster
 from qcompile.runtime.progress import Progress, muted, report, shown_by
 from qcompile.solvers.options import SolveOptions
 from qcompile.stages.arrays import Floats, frozen
-from qcompile.stages.dataset import Dataset, wrong_answers
+from qcompile.stages.dataset import Dataset
 from qcompile.stages.moments import Moments
 from qcompile.stages.record import Record
 from qcompile.training.search import BITS, Clock, Task, goes_over_margins, search_lowest
@@ -213,7 +213,7 @@ def _fold_error(plan: _Plan, fold: _Fold, l0: float, options: SolveOptions) -> f
     task = Task(fold.rows, moments, plan.bits, l0, plan.over_margins, options)
     fitted = fit_loss_with(moments, plan.loss)
     found, problem, _ = search_lowest(task, fitted, plan.loss.range_ == "auto", Clock())
-    return float(wrong_answers(fold.held, decode(problem, found).weights[None])[0])
+    return fold.held.error(decode(problem, found).weights)
 
 
 def _joined(parts: Sequence[Dataset]) -> Dataset:

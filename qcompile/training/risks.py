@@ -11,11 +11,10 @@ import numpy as np
 from qcompile.objective.cubic import Cubic
 from qcompile.stages.arrays import Floats
 from qcompile.stages.classifier import Classifier
-from qcompile.stages.dataset import Dataset, wrong_answers
+from qcompile.stages.dataset import Dataset
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
-from qcompile.stages.pubo import Pubo
-from qcompile.stages.qubo import Qubo
+from qcompile.stages.problem import Problem
 from qcompile.stages.record import Record
 from qcompile.stages.samples import Samples
 
@@ -52,7 +51,7 @@ def risks(
     rows: Dataset,
     moments: Moments,
     loss: Loss,
-    problem: Pubo | Qubo,
+    problem: Problem,
     samples: Samples,
     classifier: Classifier,
 ) -> Iterable[Risk]:
@@ -65,9 +64,7 @@ def risks(
     assert encoding is not None
 
     def risk(name: str, weights: Floats) -> Risk:
-        # as `predict` answers: a decision of 0 is a negative answer, not always a wrong one
-        wrong = float(wrong_answers(rows, weights[None])[0])
-        return Risk(name, objective_of(rows, loss, weights), wrong)
+        return Risk(name, objective_of(rows, loss, weights), rows.error(weights))
 
     if loss.order <= 3 and moments.features <= _CONTINUOUS_FEATURES:
         _, point = Cubic.of(moments, loss).lowest(loss.range_)

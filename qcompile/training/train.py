@@ -17,7 +17,7 @@ from qcompile.runtime.progress import Progress, shown_by
 from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
 from qcompile.stages.classifier import Classifier
-from qcompile.stages.dataset import Dataset, wrong_answers
+from qcompile.stages.dataset import Dataset
 from qcompile.stages.loss import Loss
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
@@ -99,9 +99,7 @@ def train(
     clock.stage("decode", f"state {rank + 1} of the {len(samples)} lowest")
     parts = {"train": rows, "validation": checked, "test": tested}
     errors = {
-        name: float(wrong_answers(part, classifier.weights[None])[0])
-        for name, part in parts.items()
-        if part is not None
+        name: part.error(classifier.weights) for name, part in parts.items() if part is not None
     }
     with passing("compare risks"):
         compared = tuple(risks(rows, moments, fitted, problem, samples, classifier))

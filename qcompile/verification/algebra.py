@@ -14,7 +14,7 @@ __all__ = ["check_fingerprint", "check_integrity", "check_structure", "check_ter
 
 
 def check_structure(qubo: Qubo) -> Check:
-    """Factors come before their product, pairs are distinct, numbers are finite."""
+    """Check that factors come before their product, pairs are distinct and numbers finite."""
     factors = qubo.ancillas.factors
     own = np.arange(qubo.logical, qubo.variables)
     problem = ""
@@ -41,7 +41,7 @@ def check_structure(qubo: Qubo) -> Check:
 
 
 def check_integrity(qubo: Qubo) -> Check:
-    """Compare the coefficients, to the last bit, with what the file says was written."""
+    """Compare the coefficients, bit by bit, with the digests in the file."""
     assert qubo.seal is not None
     if not qubo.seal.record_intact:
         detail = "the record of encoding, loss, labels or ancillas, or the offset, was changed"
@@ -61,7 +61,7 @@ def check_integrity(qubo: Qubo) -> Check:
 
 
 def _bits_of(qubo: Qubo) -> NDArray[np.int32]:
-    """The bits that each variable stands for, a row each, filled up with the number of bits."""
+    """Return the bits of each variable's product, one row each, padded with the number of bits."""
     size = qubo.logical
     members: list[tuple[int, ...]] = [(i,) for i in range(size)]
     for a, b in qubo.ancillas.factors.tolist():
@@ -72,7 +72,7 @@ def _bits_of(qubo: Qubo) -> NDArray[np.int32]:
 
 
 def substituted(qubo: Qubo) -> tuple[NDArray[np.int32], Floats, Floats]:
-    """Replace ancillas by products: distinct sets of bits, coefficients, and what rounding may do.
+    """Replace ancillas by products; return distinct sets of bits, coefficients and sizes.
 
     The last are sums of the sizes of what was added up.
     """

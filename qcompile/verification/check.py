@@ -13,7 +13,7 @@ ROUNDING = 2e-13  # what adding up in another order may change, against the size
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at: whether it holds, and what was proved or where it fails."""
+    """One check: whether it holds, and what was proved or where it fails."""
 
     name: str
     holds: bool
@@ -28,7 +28,7 @@ class Verification:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing failed."""
+        """Whether every check holds."""
         return not self.failed
 
     @property

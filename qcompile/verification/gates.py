@@ -15,7 +15,7 @@ _BRUTE_FORCE_VARIABLES = 22
 
 
 def check_gates(qubo: Qubo) -> Check:
-    """Each ancilla must be best at its product, whatever all other variables do."""
+    """Check that each ancilla is best at its product for all values of the other variables."""
     if not len(qubo.ancillas):
         return Check("gates", True, "no ancillas")
     nested = bool((qubo.ancillas.factors >= qubo.logical).any())
@@ -34,7 +34,7 @@ def check_gates(qubo: Qubo) -> Check:
 
 
 def _flat_gates(qubo: Qubo) -> tuple[float, int | None]:
-    """No ancilla meets another: sums over the couplings of each decide."""
+    """Check ancillas that are not coupled to each other, by sums over their couplings."""
     size, number = qubo.logical, len(qubo.ancillas)
     own = qubo.second >= size
     at, other, value = qubo.second[own] - size, qubo.first[own], qubo.quadratic[own]
@@ -60,7 +60,7 @@ def _verdict(slack: Floats, scale: Floats, size: int) -> tuple[float, int | None
 
 
 def _nested_gates(qubo: Qubo) -> tuple[float, int | None]:
-    """Minimise the ancillas away from the last to the first, keeping the polynomial that is left.
+    """Eliminate the ancillas from the last to the first, and keep the remaining polynomial.
 
     Where an ancilla is best at its product, minimising over it is the same as replacing it.
     """
@@ -107,7 +107,7 @@ def _note(mask: int, size: int, users: dict[int, set[int]]) -> None:
 def _gate_slack(
     terms: dict[int, float], users: set[int], own: int, a: int, b: int
 ) -> tuple[float, float]:
-    """Bound what the ancilla's factor in the polynomial can be, for each value of its factors."""
+    """Bound the ancilla's coefficient from below, for each value of its factors."""
     alone = left = right = both = up = down = 0.0
     for mask in users:
         value, rest = terms[mask], mask ^ own
@@ -155,12 +155,12 @@ def check_exhaustively(qubo: Qubo) -> Check:
 
 
 def few_enough(qubo: Qubo) -> bool:
-    """Ancillas that meet each other must all be tried together: only if they are few."""
+    """Whether the variables are few enough to try all values."""
     return not (qubo.first >= qubo.logical).any() or qubo.variables <= _BRUTE_FORCE_VARIABLES
 
 
 def _brute_force(qubo: Qubo, name: str) -> Check:
-    """Ancillas that meet each other: try all values of all variables."""
+    """Check ancillas that are coupled to each other, by all values of all variables."""
     size, rest = qubo.logical, qubo.variables - qubo.logical
     others = np.arange(1 << rest)[:, None] >> np.arange(rest) & 1
     polynomial = qubo.as_pubo()

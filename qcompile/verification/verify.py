@@ -47,7 +47,7 @@ def verify(
     assignments: int = 200,
     seed: int = 0,
 ) -> Verification:
-    """Check a QUBO against its polynomial, its gates, and the data, as far as they are given."""
+    """Check a QUBO against its polynomial, its gates and the data, as far as they are given."""
     if assignments < 1 or seed < 0:
         raise InputError(f"{assignments} assignments, seed {seed}; expected at least 1, and 0")
     checks = [check_structure(qubo)]
@@ -71,7 +71,7 @@ def verify(
 
 
 def _truncation(left_out: Pubo, error: float) -> Check:
-    """Bound what was left out by the sum of the sizes of its coefficients in spins."""
+    """Bound the terms that were left out by the sum of the sizes of their spin coefficients."""
     spins: dict[tuple[int, ...], float] = {}
     for term, value in left_out.to_dict().items():
         for size in range(len(term) + 1):

@@ -14,7 +14,7 @@ from qcompile.cli.app import main
 from qcompile.leap.cost import Cost
 from qcompile.leap.records import Solver
 
-GOLDEN = Path(__file__).parents[1] / "data" / "0.1.0" / "job"
+GOLDEN = Path(__file__).parents[1] / "golden" / "0.1.0" / "job"
 ID = "20261118-010925-93b4fb45"
 
 

@@ -39,7 +39,7 @@ def test_too_many_features_for_a_search_get_the_safe_range(
     monkeypatch.setattr(cubic, "_MOST_FEATURES", 29)
     loss = fit_loss(moments)
     assert "too many" in loss.notes[0]
-    assert loss.zeta * math.sqrt(30) * moments.rms_norm <= loss.turn * (1 + 1e-9)
+    assert loss.zeta * math.sqrt(30) * moments.rms_norm <= loss.reward_margin * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("order", [3, 5, 7])
@@ -99,21 +99,21 @@ def test_right_answers_below_zero_are_no_reward_for_wrong_ones() -> None:
     assert "rewarded" in warnings_for(Loss((0.1, 1.0)), data, np.array([-1.0]), -0.9)[0]
 
 
-def test_an_even_loss_that_pays_for_wrong_answers_has_a_turn() -> None:
+def test_an_even_loss_that_pays_for_wrong_answers_is_known() -> None:
     """Between -1 and -3 the eighth order falls far below 0; the fourth and the sixth do not."""
     moments = moments_of(read("synthetic"), 1)
     for order in (4, 6):
-        assert math.isinf(fit_loss(moments, order).turn)
+        assert math.isinf(fit_loss(moments, order).reward_margin)
     loss = fit_loss(moments, 8)
     wrong = -np.linspace(0, 6, 60_001)
     values = loss(wrong)
     first = int(np.argmax(values < 0))
     assert values.min() < -100
     peak = first - int(np.argmax(np.diff(values[: first + 1])[::-1] > 0))
-    assert loss.turn == pytest.approx(-wrong[peak], abs=1e-3)
+    assert loss.reward_margin == pytest.approx(-wrong[peak], abs=1e-3)
     assert loss.range_ < 0.5
-    assert Loss((0.5, 1.0, 0.1)).turn == 0.0  # falls at once, and below 0
-    assert math.isinf(Loss((-1.0, -1.0, 0.2)).turn)
+    assert Loss((0.5, 1.0, 0.1)).reward_margin == 0.0  # falls at once, and below 0
+    assert math.isinf(Loss((-1.0, -1.0, 0.2)).reward_margin)
 
 
 def test_a_loss_upside_down_is_told() -> None:

@@ -221,14 +221,15 @@ def test_workers_neither_report_nor_submit(fake: FakeClient) -> None:
 
 @pytest.mark.parametrize("order", [3, 6])
 def test_train_sends_the_search_and_nothing_else(order: int, fake: FakeClient) -> None:
-    """Over bits or weights (order 3) and over margins (6), where a local search follows."""
+    """Over weights (order 3), and over margins (6), where a short local search follows."""
     data = prepare(read("breast-cancer"), scale="standard", features=4)
     options: dict[str, Any] = {
-        "bits": 2,
+        "bits": 4,
         "loss": LossOptions(order=order),
         "options": SolveOptions(reads=6, sweeps=20),
     }
     here = train(data, **options)
+    assert here.samples.info["space"] == ("weights" if order == 3 else "margins")
     told = Recorder()
     there = train(data, **options, client=fake, progress=told)
     np.testing.assert_array_equal(here.classifier.weights, there.classifier.weights)

@@ -120,13 +120,13 @@ def test_a_job_is_one_process_s_until_that_ends_in_any_way(tmp_path: Path) -> No
     job = job_in(tmp_path)
     with holder(tmp_path, job=True) as other:
         mark = (tmp_path / "lock").stat().st_ino
-        with pytest.raises(LeapError, match="another qcompile is at work"), job.locked():
+        with pytest.raises(LeapError, match="in use by another qcompile"), job.locked():
             pass
         other.send_signal(signal.SIGKILL)
         other.wait()
         with (
             job.locked(),  # at once: the system took the lock back
-            pytest.raises(LeapError, match="another qcompile is at work"),
+            pytest.raises(LeapError, match="in use by another qcompile"),
             job.locked(),  # and one process cannot have it twice
         ):
             pass

@@ -40,6 +40,17 @@ def test_impossible_encodings_are_refused(bits: int) -> None:
         Encoding(1, 1, 0.0)
 
 
+@pytest.mark.parametrize("bounds", [None, ((0, 3), (-2, 1), (1, 1))])
+def test_the_levels_are_those_of_all_codes(bounds: tuple[tuple[int, int], ...] | None) -> None:
+    encoding = Encoding(3, 3, 1.5, bounds)
+    weights = encoding.decode(judge.all_assignments(encoding.variables))
+    low, high = encoding.level_bounds
+    assert (low * encoding.step).tolist() == weights.min(axis=0).tolist()
+    assert (high * encoding.step).tolist() == weights.max(axis=0).tolist()
+    far = encoding.decode(encoding.encode([[-9.0] * 3, [9.0] * 3]))
+    assert far.tolist() == [weights.min(axis=0).tolist(), weights.max(axis=0).tolist()]
+
+
 @pytest.mark.parametrize("bounds", [((0, 3), (-2, 1)), ((1, 1), (-3, 4)), ((-3, 2), (0, 0))])
 def test_bounded_codes_go_both_ways(bounds: tuple[tuple[int, int], ...]) -> None:
     encoding = Encoding(2, 3, 1.0, bounds)

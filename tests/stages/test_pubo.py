@@ -4,7 +4,8 @@ import dimod
 import numpy as np
 import pytest
 
-from qcompile import InputError, Pubo
+from qcompile import InputError, Pubo, quadratize
+from qcompile.stages.problem import Problem
 from tests import judge
 from tests.problems import compiled
 
@@ -66,3 +67,18 @@ def test_many_samples_in_any_number_give_the_same_energies() -> None:
     states = judge.all_assignments(8)
     one_by_one = np.concatenate([pubo.energies(state) for state in states])
     np.testing.assert_array_equal(pubo.energies(states), one_by_one)
+
+
+def test_a_polynomial_answers_what_any_problem_is_asked() -> None:
+    pubo = Pubo.from_dict({(0, 1): 2.0, (2,): -1.0})
+    qubo = quadratize(Pubo.from_dict({(0, 1, 2): 2.0}))
+    states = judge.all_assignments(3)
+    assert pubo.logical == pubo.variables == qubo.logical == 3 < qubo.variables
+    assert pubo.score(states).tolist() == pubo.energies(states).tolist()
+    assert pubo.has_terms and qubo.has_terms
+    assert not Pubo.from_dict({(): 1.0}, variables=2).has_terms
+    for problem in (pubo, qubo):
+        assert isinstance(problem, Problem)
+        assert problem.labels == [0, 1, 2] and problem.vartype == "BINARY"
+        with pytest.raises(InputError, match="encodes no weights"):
+            problem.decode([0, 0, 0])
