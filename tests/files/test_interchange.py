@@ -402,7 +402,7 @@ def test_objects_that_are_no_polynomials_are_refused() -> None:
     for thing in (3, None, {("a",): "1"}, {"ab": 1.0, ("a",): 2.0}, {(1.5,): 1.0}, {(None,): 1.0}):
         with pytest.raises(InputError):
             read_pubo(thing)
-    with pytest.raises(InputError, match="says SPIN itself"):
+    with pytest.raises(InputError, match="states SPIN itself"):
         read_pubo(dimod.BinaryPolynomial({(0, 1): 1.0}, "SPIN"), vartype="BINARY")
     with pytest.raises(InputError, match="expected BINARY or SPIN"):
         read_pubo({(0,): 1.0}, vartype="spin")

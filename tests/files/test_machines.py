@@ -113,7 +113,7 @@ def test_a_broken_toml_names_the_file_and_the_fault(
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "binary.toml"
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(FormatError, match=r"binary\.toml: not a machine"):
+    with pytest.raises(FormatError, match=r"binary\.toml: invalid TOML"):
         load_machine(path)
 
 
