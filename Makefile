@@ -1,5 +1,5 @@
 # `make demo` trains a classifier, `make test` runs the tests, `make quick` those that are over in two
-# minutes: all set up what they need first.
+# minutes, `make docs` builds the site in docs/_build/html: each sets up what it needs first.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 # An environment with the lowest versions that setup.cfg declares. They have wheels for Python 3.11.
 LOWEST ?= $(VENV)-lowest
 
-.PHONY: demo test quick test-lowest lint clean
+.PHONY: demo test quick test-lowest lint docs clean
 
 demo: $(READY)
 	$(BIN)/python examples/first_classifier.py
@@ -27,6 +27,12 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# Every warning is an error; -E reads all pages anew, so that none is left from an earlier build.
+docs: $(READY)
+	$(BIN)/python -m sphinx -q -E -n -W --keep-going -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 
 $(READY): setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -46,4 +52,4 @@ $(LOWEST)/.ready: setup.cfg
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(LOWEST) build dist out .ci/work
+	rm -rf $(VENV) $(LOWEST) build dist out .ci/work docs/_build docs/examples/made

@@ -21,15 +21,12 @@ from numpy.typing import NDArray
 from benchmarks.common import data_file, options, row
 from benchmarks.quadratize_bench import complete
 from qcompile import Dataset, Loss, Pubo, compile, fit_loss, moments_of, quadratize, read, solve
-from qcompile.anneal import (
-    _bit_temperatures,
-    _dense,
-    anneal,
-    anneal_examples,
-)
-from qcompile.artifacts import Encoding, frozen
-from qcompile.pool_kernel import pool_of
-from qcompile.weight_space import weight_cubic
+from qcompile.objective.weight_space import weight_cubic
+from qcompile.solvers.anneal import _bit_temperatures, _dense, anneal
+from qcompile.solvers.anneal_margins import anneal_examples
+from qcompile.solvers.pool_kernel import pool_of
+from qcompile.stages.arrays import frozen
+from qcompile.stages.encoding import Encoding
 
 SWEEPS = (25, 50, 100, 200, 400, 1000)
 # A run of reads: seconds it took in all, and the energy of each read.

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from benchmarks.common import options, row
 from benchmarks.quadratize_bench import complete, sparse
 from qcompile import Machine, Pubo, Qubo, find_embedding, load_machine, quadratize
-from qcompile.embed import EmbeddingNotFound, _Ground, _settle, _trimmed
-from qcompile.embedded import Embedding
-from qcompile.physical import largest_bits, likely_qubits
-from qcompile.strips import Roles, layouts, lines_of, roles_of
+from qcompile.embedding.biclique import Roles, layouts, lines_of, roles_of
+from qcompile.embedding.capacity import largest_bits, likely_qubits
+from qcompile.embedding.embed import EmbeddingNotFound
+from qcompile.embedding.kernel_input import KernelInput, settle_chains, trimmed
+from qcompile.stages.embedded import Embedding
 
 BUDGET = 60.0
 
@@ -40,7 +41,7 @@ def plain_biclique(qubo: Qubo, machine: Machine) -> tuple[int, int] | None:
     place = {q: i for i, q in enumerate(machine.nodes.tolist())}
     chains = [[place[q] for q in found[v]] for v in range(2 * bits + ancillas)]
     joined = [chains[v] + chains[bits + ancillas + v] for v in range(bits)]
-    owner = _trimmed(_Ground(qubo, machine), joined + chains[bits : bits + ancillas])
+    owner = trimmed(KernelInput(qubo, machine), joined + chains[bits : bits + ancillas])
     lengths = np.bincount(owner[owner >= 0])
     return int(lengths.sum()), int(lengths.max())
 
@@ -124,7 +125,7 @@ def formula(machine: Machine, sizes: Iterable[int]) -> None:
 
 def what_helps(qubo: Qubo, machine: Machine, name: str) -> None:
     """Leave parts of the method out, one at a time."""
-    ground = _Ground(qubo, machine)
+    ground = KernelInput(qubo, machine)
     rng = np.random.default_rng(0)
     ordered = roles_of(qubo)
     shuffled = Roles(
@@ -137,7 +138,7 @@ def what_helps(qubo: Qubo, machine: Machine, name: str) -> None:
         for group in layouts(lines_of(machine), roles, ground.qubits):
             found: list[NDArray[np.int32]] = []
             for owner in itertools.islice(group, 1 if first_only else None):
-                settled = _settle(ground, owner, order)
+                settled = settle_chains(ground, owner, order)
                 if settled is not None:
                     found.append(settled)
             if found:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.common import best_time, options, peak_memory, row
-from qcompile import Moments, Pubo, discretize, fit_loss, multisets
+from qcompile import Moments, Pubo, discretize, fit_loss
+from qcompile.stages import multisets
 
 
 def moments(features: int) -> Moments:

@@ -125,7 +125,7 @@ def _show(found: Tallies) -> None:
 
 
 def _run_workers(chosen: argparse.Namespace, kept: Path) -> tuple[Tallies, int]:
-    """Give the tallies of all workers and the most memory that one of them had."""
+    """Return the tallies of all workers and the most memory that one of them had."""
     context = multiprocessing.get_context("spawn")
     queue = context.SimpleQueue()
     places = [RawArray(ctypes.c_int64, 3) for _ in range(chosen.workers)]
@@ -159,7 +159,7 @@ def _again() -> str:
 
 
 def _lost(waiting: dict[int, Any], places: list[Any]) -> Iterator[tuple[int, str]]:
-    """Give workers that died, or that have been at one case for so long that no alarm helps."""
+    """Return workers that died, or that have been at one case for so long that no alarm helps."""
     for number, worker in waiting.items():
         if not worker.is_alive() and worker.exitcode != 0:
             yield number, f"ended with {worker.exitcode}"

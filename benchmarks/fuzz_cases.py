@@ -85,7 +85,7 @@ def verdict(reader: Reader, content: bytes, path: Path) -> str:
 
 @cache
 def readers() -> tuple[Reader, ...]:
-    """Give all readers, each with small valid files, the same in every run."""
+    """Return all readers, each with small valid files, the same in every run."""
     with tempfile.TemporaryDirectory() as folder:
         makers = (_of_text, _of_polynomials, _of_answers, _of_other_programs, _of_jobs)
         return tuple(reader for make in makers for reader in make(Path(folder)))
@@ -95,7 +95,7 @@ Read: TypeAlias = Callable[[Path], object]
 
 
 def _reader(folder: Path, name: str, read: Read, *saves: Read) -> Reader:
-    """Give the reader of the files of that name, with one valid file from each of `saves`."""
+    """Return the reader of the files of that name, with one valid file from each of `saves`."""
     seeds = []
     for number, save in enumerate(saves):
         path = folder / f"{number}-{name}"
@@ -105,7 +105,7 @@ def _reader(folder: Path, name: str, read: Read, *saves: Read) -> Reader:
 
 
 def _of_text(folder: Path) -> Iterator[Reader]:
-    from qcompile.data import read
+    from qcompile.data.read import read
 
     texts = (
         b"+1 1:0.5 3:-2e-3 # first\n-1 2:1\n\n1 1:0.1234567890123456789 2:3\n-1 3:7\n",
@@ -120,9 +120,9 @@ def _of_text(folder: Path) -> Iterator[Reader]:
 
 @cache
 def _compiled() -> tuple[Any, Any]:
-    """Give a problem, and one with terms left out and a price for weights."""
+    """Return a problem, and one with terms left out and a price for weights."""
     from qcompile import compile
-    from qcompile.pipeline import QuboOptions
+    from qcompile.reduction.quadratize import QuboOptions
 
     name = "synthetic:examples=20,features=2"
     few = QuboOptions(max_ancillas=1)
@@ -130,38 +130,45 @@ def _compiled() -> tuple[Any, Any]:
 
 
 def _of_polynomials(folder: Path) -> Iterator[Reader]:
-    from qcompile import files, qubo_files
+    from qcompile import load_loss, load_moments, load_pubo, save_loss, save_moments, save_pubo
+    from qcompile.files import qubo as qubo_files
 
     whole, cut = _compiled()
-    yield _reader(folder, "loss.json", files.load_loss, lambda p: files.save_loss(whole.loss, p))
+    yield _reader(folder, "loss.json", load_loss, lambda p: save_loss(whole.loss, p))
     yield _reader(
-        folder, "moments.npz", files.load_moments, lambda p: files.save_moments(whole.moments, p)
+        folder,
+        "moments.npz",
+        load_moments,
+        lambda p: save_moments(whole.moments, p),
     )
     for ending in ("json", "npz"):
         yield _reader(
             folder,
             f"pubo.{ending}",
-            files.load_pubo,
-            lambda p: files.save_pubo(whole.pubo, p),
-            lambda p: files.save_pubo(cut.pubo, p),
+            load_pubo,
+            lambda p: save_pubo(whole.pubo, p),
+            lambda p: save_pubo(cut.pubo, p),
         )
         yield _reader(
             folder,
             f"qubo.{ending}",
             qubo_files.load_qubo,
-            lambda p: qubo_files.save_qubo(whole.qubo, p, pubo=whole.pubo),
-            lambda p: qubo_files.save_qubo(cut.qubo, p),
+            lambda p: qubo_files.save_qubo(whole.quadratize(), p, pubo=whole.pubo),
+            lambda p: qubo_files.save_qubo(cut.quadratize(), p),
         )
 
 
 def _of_answers(folder: Path) -> Iterator[Reader]:
-    from qcompile.classifier import decode, load_classifier, save_classifier
-    from qcompile.embed import embed
-    from qcompile.embedding_files import load_embedding, save_embedding
-    from qcompile.machines import Machine, load_machine
-    from qcompile.samples import load_samples, samples_of, save_samples
+    from qcompile.embedding.embed import embed
+    from qcompile.files.classifier import load_classifier, save_classifier
+    from qcompile.files.embedding import load_embedding, save_embedding
+    from qcompile.files.machines import load_machine
+    from qcompile.files.samples import load_samples, save_samples
+    from qcompile.objective.decode import decode
+    from qcompile.stages.machine import Machine
+    from qcompile.stages.samples import samples_of
 
-    qubo = _compiled()[0].qubo
+    qubo = _compiled()[0].quadratize()
     bits = np.array([[0, 1, 0, 1], [1, 1, 1, 0]], dtype=np.int8)
     samples = samples_of(qubo, bits, info={"solver": "hand"})
     machine = Machine("tiny", "chimera", (2, 2, 4), dead_qubits=frozenset({31}))
@@ -180,8 +187,9 @@ def _of_answers(folder: Path) -> Iterator[Reader]:
 
 
 def _of_other_programs(folder: Path) -> Iterator[Reader]:
-    """Give polynomials as dimod, cimod and people write them."""
-    from qcompile.interchange import read_pubo, write_pubo
+    """Return polynomials as dimod, cimod and people write them."""
+    from qcompile.files.interchange import read_pubo
+    from qcompile.files.interchange_out import write_pubo
 
     named = read_pubo({("a", "b", "c"): 2.0, ("b",): -1.0, (): 0.5}, vartype="SPIN")
     pairs = read_pubo({(0, 1): 2.0, (1,): -1.0, (): 0.5})
@@ -199,7 +207,7 @@ def _of_other_programs(folder: Path) -> Iterator[Reader]:
 
 
 def _of_jobs(folder: Path) -> Iterator[Reader]:
-    from qcompile.job_folders import load_job
+    from qcompile.leap.job_store import load_job
 
     def job_of(path: Path) -> object:
         job = load_job(path.parent)
@@ -222,7 +230,7 @@ def _xz(text: bytes) -> bytes:
 
 
 def _with_ancillas(qubo: Any) -> bytes:
-    """Give samples of all variables, unpacked, as another program might write them."""
+    """Return samples of all variables, unpacked, as another program might write them."""
     import dimod
 
     rows = qubo.complete([[0, 0, 1, 1], [1, 0, 0, 1]])
@@ -294,7 +302,7 @@ _PART: Mapping[str, Any] = {
 
 
 def mutate(rng: random.Random, reader: Reader) -> bytes:
-    """Give a file that is almost one of the reader's valid files."""
+    """Return a file that is almost one of the reader's valid files."""
     content = rng.choice(reader.seeds)
     change = _CHANGES.get(reader.kind)
     if change is not None and rng.random() < 0.75:
@@ -571,7 +579,7 @@ _CHANGES: dict[str, Callable[[random.Random, bytes], bytes]] = {
 
 
 def bombs() -> dict[str, tuple[str, Callable[[], bytes]]]:
-    """Give small files that ask for much: for each the reader that gets it, and how to make it."""
+    """Return small files that ask for much: the reader of each, and how to make it."""
     line = b"1" + b" 1:1" * 10
     found: dict[str, tuple[str, Callable[[], bytes]]] = {
         "rows, gzip": ("svmlight gzip", lambda: _gzip((line[:5] + b"\n") * (1 << 25))),
@@ -635,7 +643,7 @@ def _seed_of(name: str) -> bytes:
 
 
 def _wide_xz() -> bytes:
-    """Give a file whose unpacking needs a dictionary of 4 GB, or so it says."""
+    """Return a file whose unpacking needs a dictionary of 4 GB, or so it says."""
     content = bytearray(_xz(b"1 1:1\n"))
     # the size stands in one byte of the block's header, which ends in a check sum
     content[content.index(b"\x21\x01", 12) + 2] = 40

@@ -31,9 +31,9 @@ from qcompile import (
     read,
     save_qubo,
 )
-from qcompile.jit import jit
-from qcompile.multisets import count
-from qcompile.svmlight import SvmlightReader, lines
+from qcompile.data.svmlight import SvmlightReader, lines_of
+from qcompile.runtime.jit import jit
+from qcompile.stages.multisets import count
 
 
 def against(name: str, what: str, seconds: float, limit: float, **figures: object) -> None:
@@ -155,7 +155,7 @@ def _in_plain_text(data: Dataset, use: Callable[[Path], None]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "plain.svm"
         with path.open("w") as stream:
-            stream.writelines(lines(data.x, data.y))
+            stream.writelines(lines_of(data.x, data.y))
         use(path)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.common import best_time, data_file, dgemm_rate, options, peak_memory, row
 from qcompile import fit_loss, from_arrays, moments_of, read
-from qcompile.artifacts import Dataset
+from qcompile.stages.dataset import Dataset
 
 _NARROW = 0.05  # a range that needs no search: the fit alone is measured
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.common import best_time, data_file, options, peak_memory, row
 from qcompile import Pubo, compile, quadratize, save_qubo
-from qcompile.artifacts import frozen
+from qcompile.stages.arrays import frozen
 
 
 def complete(variables: int, degree: int) -> Pubo:
@@ -117,9 +117,9 @@ def main() -> None:
         if path is not None:
             made = compile(path, bits=1, range_=0.1, rows=rows)
             start = time.perf_counter()
-            ancillas = len(made.qubo.ancillas)
-            row(f"{name}, d=1, rows {rows or 'all'}", ancillas=ancillas, cover=made.qubo.method,
-                seconds=time.perf_counter() - start)  # fmt: skip
+            qubo = made.quadratize()
+            row(f"{name}, d=1, rows {rows or 'all'}", ancillas=len(qubo.ancillas),
+                cover=qubo.method, seconds=time.perf_counter() - start)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from sklearn.datasets import load_svmlight_file
 
 from benchmarks.common import best_time, data_file, options, row
 from qcompile import read
-from qcompile.files import save_svmlight
+from qcompile.data.svmlight import save_svmlight
 
 
 def measure(name: str, path: Path, positive: float | None, repeat: int) -> None:

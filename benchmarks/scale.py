@@ -1,4 +1,4 @@
-"""What is in reach, from the measured growth: the tables of docs/scale.md.
+"""Limits of scale, from the measured growth: the tables of docs/scale.md.
 
 ``python -m benchmarks.scale`` reads results/growth.csv (written by `growth_bench`); annealers to
 come are taken to be larger Zephyr graphs, and the formula of `qcompile.physical` is stretched
@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from qcompile.cover import halves_bound
-from qcompile.moments import memory_needed
-from qcompile.physical import _strips, likely_qubits
+from qcompile.embedding.capacity import _strips, likely_qubits
+from qcompile.moments.accumulate import memory_needed
+from qcompile.reduction.cover import halves_bound
 
 _GROWTH = Path(__file__).parent / "results" / "growth.csv"
 _MEMORIES = (16e9, 256e9)
@@ -82,7 +82,7 @@ def table(head: list[str], rows: list[list[str]]) -> None:
 
 
 def largest(bytes_of: Callable[[int], int], memory: float) -> int:
-    """Give the largest size that fits."""
+    """Return the largest size that fits."""
     low, high = 1, 2
     while bytes_of(high) <= memory:
         low, high = high, 2 * high
@@ -101,7 +101,7 @@ def bytes_a_term(rows: list[dict[str, str]]) -> float:
 
 
 def annealer(qubits: int) -> list[str]:
-    """Give the largest complete cubic on the largest Zephyr graph of at most so many qubits."""
+    """Return the largest complete cubic on the largest Zephyr graph of at most so many qubits."""
     size = int((math.sqrt(1 + qubits / 2) - 1) / 4)
     machine: Any = SimpleNamespace(topology="zephyr", sizes=(size, 4))
     there = 16 * size * (2 * size + 1)

@@ -26,7 +26,7 @@ def main() -> None:
 def show(train: qcompile.Dataset, test: qcompile.Dataset) -> None:
     """Train on one data set and print what came out of each stage."""
     compiled = qcompile.compile(train, order=3, bits=BITS)
-    loss, pubo, qubo = compiled.loss, compiled.pubo, compiled.qubo
+    loss, pubo, qubo = compiled.loss, compiled.pubo, compiled.quadratize()
     print(
         "  loss      L(γ) =", " ".join(f"{a:+.4g} γ^{p}" for p, a in enumerate(loss.coefficients))
     )

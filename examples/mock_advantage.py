@@ -18,7 +18,7 @@ def main() -> None:
     test = qcompile.prepare(held, like=train)
     print(f"data      {len(train)} rows to train on, {len(test)} to test, {FEATURES} features")
     compiled = qcompile.compile(train, order=3, bits=BITS)
-    pubo, qubo = compiled.pubo, compiled.qubo
+    pubo, qubo = compiled.pubo, compiled.quadratize()
     print(
         f"QUBO      {qubo.variables} qubits for {pubo.variables} bits, "
         f"{len(qubo.ancillas)} of them ancillas"

@@ -31,7 +31,8 @@ def main(path: str) -> None:
         logistic = LogisticRegression(fit_intercept=False).fit(noisy.x, noisy.y)
         print(
             f"label noise {noise:.0%}: test error {test.error(weights):.1%} for a cubic loss "
-            f"({compiled.qubo.variables} qubits), {test.error(logistic.coef_[0]):.1%} logistic"
+            f"({compiled.quadratize().variables} qubits), "
+            f"{test.error(logistic.coef_[0]):.1%} logistic"
         )
 
 

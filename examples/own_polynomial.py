@@ -11,7 +11,6 @@ from dwave.samplers import SimulatedAnnealingSampler
 from dwave.system.testing import MockDWaveSampler
 
 import qcompile
-from qcompile.interchange import labels_of
 from qcompile.ocean import PuboSampler
 
 PATHS = [("gate", "pond"), ("gate", "hill"), ("pond", "oak"), ("hill", "oak"), ("oak", "bridge")]
@@ -50,7 +49,7 @@ def main() -> None:
         f"longest chain {embedded.embedding.longest}"
     )
     found = qcompile.solve(embedded, solver="mock", reads=READS, seed=1)
-    places = [label for label, bit in zip(labels_of(pubo), found.best, strict=True) if bit]
+    places = [label for label, bit in zip(pubo.labels, found.best, strict=True) if bit]
     print(f"mock      E = {found.energies[0]:g}, guards at {', '.join(map(str, places))}")
 
     machine = MockDWaveSampler(

@@ -6,60 +6,64 @@ Stages are nouns (`Dataset`, `Moments`, `Loss`, `Pubo`, `Qubo`, `Embedded`,
 """
 
 # Before all else: Ctrl-C may come while the rest is being imported.
-from qcompile import _start  # noqa: F401  # isort: skip
+from qcompile import _early_interrupt  # noqa: F401  # isort: skip
 
 from typing import Any
 
 from qcompile._version import __version__
-from qcompile.accounting import account
-from qcompile.anneal import anneal, anneal_examples
-from qcompile.artifacts import (
-    Ancillas,
-    Dataset,
-    Encoding,
-    Loss,
-    Moments,
-    Preparation,
-    Pubo,
-    Qubo,
-)
-from qcompile.classifier import Classifier, decode, load_classifier, save_classifier
-from qcompile.data import add_noise, folds, from_arrays, prepare, read, shuffle, split
-from qcompile.discretize import discretize
-from qcompile.distributed import moments_dask
-from qcompile.embed import EmbeddingNotFound, embed, find_embedding
-from qcompile.embedded import Embedded, Embedding, check_embedding
-from qcompile.embedding_files import load_embedding, save_embedding
+from qcompile.data.options import DataOptions
+from qcompile.data.prepare import from_arrays, prepare
+from qcompile.data.read import read
+from qcompile.data.split import add_noise, folds, shuffle, split
+from qcompile.embedding.embed import EmbeddingNotFound, embed, find_embedding
+from qcompile.embedding.preflight import preflight
+from qcompile.embedding.quality import quality
+from qcompile.embedding.unembed import unembed
 from qcompile.errors import FormatError, InputError, LeapError, MemoryLimitError, QcompileError
-from qcompile.estimate import estimate
-from qcompile.files import (
-    load_loss,
-    load_moments,
-    load_pubo,
-    save_loss,
-    save_moments,
-    save_pubo,
-)
-from qcompile.interchange import read_pubo, write_pubo
-from qcompile.job_folders import Job, list_jobs, load_job
-from qcompile.loss import fit_loss
-from qcompile.machines import Machine, catalogue, load_machine, machine_from_sampler
-from qcompile.moments import moments_of
-from qcompile.nonlinear import to_nonlinear
-from qcompile.patience import Patience
-from qcompile.pipeline import Compiled, DataOptions, LossOptions, QuboOptions, compile
-from qcompile.preflight import preflight
-from qcompile.quadratize import quadratize
-from qcompile.quality import quality
-from qcompile.qubo_files import load_qubo, save_qubo
-from qcompile.restore import restore
-from qcompile.samples import Samples, load_samples, save_samples
-from qcompile.solve import SOLVERS, solve
-from qcompile.submission import Submission, cancel, resume, submit
-from qcompile.train import SolveOptions, Trained, cross_validate, train
-from qcompile.unembed import unembed
-from qcompile.verify import verify
-from qcompile.weight_range import warnings_for
+from qcompile.files.classifier import load_classifier, save_classifier
+from qcompile.files.embedding import load_embedding, save_embedding
+from qcompile.files.interchange import read_pubo
+from qcompile.files.interchange_out import write_pubo
+from qcompile.files.loss import load_loss, save_loss
+from qcompile.files.machines import catalogue, load_machine, machine_from_sampler
+from qcompile.files.moments import load_moments, save_moments
+from qcompile.files.pubo import load_pubo, save_pubo
+from qcompile.files.qubo import load_qubo, save_qubo
+from qcompile.files.samples import load_samples, save_samples
+from qcompile.leap.job import Job
+from qcompile.leap.job_store import list_jobs, load_job
+from qcompile.leap.nonlinear import to_nonlinear
+from qcompile.leap.retry import Patience
+from qcompile.leap.submission import Submission, cancel, resume, submit
+from qcompile.moments.accumulate import moments_of
+from qcompile.moments.dask import moments_dask
+from qcompile.objective.decode import decode
+from qcompile.objective.discretize import discretize
+from qcompile.objective.fit import LossOptions, fit_loss
+from qcompile.objective.weight_range import warnings_for
+from qcompile.pipeline import Compiled, compile
+from qcompile.reduction.accounting import account
+from qcompile.reduction.estimate import estimate
+from qcompile.reduction.quadratize import QuboOptions, quadratize
+from qcompile.reduction.restore import restore
+from qcompile.solvers.anneal import anneal
+from qcompile.solvers.anneal_margins import anneal_examples
+from qcompile.solvers.options import SolveOptions
+from qcompile.solvers.solve import SOLVERS, solve
+from qcompile.stages.classifier import Classifier
+from qcompile.stages.dataset import Dataset
+from qcompile.stages.embedded import Embedded, Embedding, check_embedding
+from qcompile.stages.encoding import Encoding
+from qcompile.stages.loss import Loss, QLoss, ZeroOneLoss
+from qcompile.stages.machine import Machine
+from qcompile.stages.moments import Moments
+from qcompile.stages.preparation import Preparation
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Ancillas, Qubo
+from qcompile.stages.samples import Samples
+from qcompile.training.cross_validation import cross_validate
+from qcompile.training.train import Trained, train
+from qcompile.verification.verify import verify
 
 __all__ = [
     "SOLVERS",
@@ -86,6 +90,7 @@ __all__ = [
     "Preparation",
     "Pubo",
     "PuboSampler",
+    "QLoss",
     "QcompileError",
     "Qubo",
     "QuboOptions",
@@ -93,6 +98,7 @@ __all__ = [
     "SolveOptions",
     "Submission",
     "Trained",
+    "ZeroOneLoss",
     "__version__",
     "account",
     "add_noise",
@@ -155,7 +161,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Bring in the faces to scikit-learn and Ocean only when they are asked for: they are heavy."""
     if name == "PolynomialLossClassifier":
-        from qcompile.estimator import PolynomialLossClassifier
+        from qcompile.sklearn import PolynomialLossClassifier
 
         return PolynomialLossClassifier
     if name == "PuboSampler":

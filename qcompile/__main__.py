@@ -2,6 +2,6 @@
 
 import sys
 
-from qcompile.cli import main
+from qcompile.cli.app import main
 
 sys.exit(main())

@@ -1,3 +1,6 @@
 """The one place that knows the version."""
 
+__all__ = ["__version__"]
+
+
 __version__ = "0.1.0"

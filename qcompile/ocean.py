@@ -19,17 +19,21 @@ import numpy as np
 from dimod.core.polysampler import ComposedPolySampler
 from numpy.typing import NDArray
 
-from qcompile.artifacts import Pubo, Qubo
-from qcompile.embed import embed
-from qcompile.embedded import Embedding, problem_id
+from qcompile.embedding.embed import embed
+from qcompile.embedding.unembed import unembed
 from qcompile.errors import InputError
-from qcompile.interchange import Label, numbered
-from qcompile.machines import Machine, machine_from_sampler
-from qcompile.quadratize import quadratize
-from qcompile.solve import solve
-from qcompile.unembed import unembed
+from qcompile.files.interchange import numbered
+from qcompile.files.machines import machine_from_sampler
+from qcompile.reduction.quadratize import quadratize
+from qcompile.solvers.solve import solve
+from qcompile.stages.embedded import Embedding, problem_id
+from qcompile.stages.labels import Label
+from qcompile.stages.machine import Machine
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
 
 __all__ = ["PuboSampler"]
+
 
 _OWN = ("num_reads", "num_sweeps", "seed")
 _COMMON = ("keep_penalty_variables", "discard_unsatisfied", "penalty_strength")
@@ -105,7 +109,7 @@ class PuboSampler(ComposedPolySampler):  # type: ignore[misc]
         discard_unsatisfied: bool = False,
         **parameters: Any,
     ) -> Any:
-        """Give a `dimod.SampleSet` over the polynomial's own variables.
+        """Return a `dimod.SampleSet` over the polynomial's own variables.
 
         `keep_penalty_variables` adds the ancillas as the child gave them (after chains were read:
         repaired); as spins they are +1 where the product of their two bits is 1.
@@ -222,7 +226,7 @@ def _annealed(pubo: Pubo, parameters: Mapping[str, Any]) -> _Answer:
 def _completed(
     qubo: Qubo, state: Mapping[Label, int], labels: list[Label], spins: bool
 ) -> dict[int, int]:
-    """Give a state of the polynomial's variables as one of the QUBO's, ancillas and all."""
+    """Return a state of the polynomial as one of the QUBO, with its ancillas."""
     missing = [label for label in labels if label not in state]
     if missing:
         raise InputError(f"initial_state without variable {missing[0]!r}; expected all of them")
@@ -237,7 +241,7 @@ def _completed(
 
 
 def _named(qubo: Qubo, labels: list[Label]) -> list[Label]:
-    """Name each ancilla by its factors, as in a*b; never like another variable."""
+    """Name each ancilla by its factors, as in a*b; names are distinct from all others."""
     names = list(labels)
     taken = set(labels)
     for a, b in qubo.ancillas.factors.tolist():
@@ -250,7 +254,7 @@ def _named(qubo: Qubo, labels: list[Label]) -> list[Label]:
 
 
 def _about(qubo: Qubo, names: list[Label]) -> dict[str, Any]:
-    """Say how products were replaced; plain lists, so that a sample set can be written down."""
+    """Return how products were replaced, as plain lists that a file can hold."""
     pairs = enumerate(qubo.ancillas.factors.tolist(), qubo.logical)
     return {
         "reduction": [[names[k], [names[a], names[b]]] for k, (a, b) in pairs],
@@ -266,7 +270,7 @@ def _sample_set(
     fields: Mapping[str, NDArray[Any]],
     info: Mapping[str, Any],
 ) -> Any:
-    """Give back the labels and the kind of variables; energies are the polynomial's own."""
+    """Return a sample set with the original labels and vartype, and the polynomial's energies."""
     rows = np.ascontiguousarray(values[:, : len(labels)], dtype=np.int8)
     if polynomial.vartype is dimod.SPIN:
         rows = 2 * rows - 1

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from qcompile import collecting, job_folders, leap, submission
-from qcompile.cli import main
+from qcompile.cli.app import main
+from qcompile.leap import client, collecting, job, job_store, submission
 from tests import no_network
 
 
@@ -30,17 +30,17 @@ def _die_when(function: Callable[..., Any], wanted: Callable[[dict[str, Any]], b
 
 
 def _arm(moment: str) -> None:
-    record = job_folders.Job.record
+    record = job.Job.record
     if moment == "while the folder is written":
-        vars(job_folders)["save_embedding"] = _die
+        vars(job_store)["save_embedding"] = _die
     elif moment == "before it is marked as sent":
-        job_folders.Job.record = _die_when(record, lambda n: n.get("stage") == "sent")  # type: ignore[method-assign]
+        job.Job.record = _die_when(record, lambda n: n.get("stage") == "sent")  # type: ignore[method-assign]
     elif moment == "before POST":
-        leap.Leap.post = _die  # type: ignore[method-assign]
+        client.Leap.post = _die  # type: ignore[method-assign]
     elif moment == "after POST, before the id is written":
-        job_folders.Job.record = _die_when(record, lambda n: "id" in n)  # type: ignore[method-assign]
+        job.Job.record = _die_when(record, lambda n: "id" in n)  # type: ignore[method-assign]
     elif moment == "before the answer is noted":
-        job_folders.Job.record = _die_when(record, lambda n: n.get("stage") == "answered")  # type: ignore[method-assign]
+        job.Job.record = _die_when(record, lambda n: n.get("stage") == "answered")  # type: ignore[method-assign]
     elif moment == "between answer and decoded result":
         vars(submission)["decode_job"] = _die
     elif moment == "while the result is written":

@@ -64,7 +64,7 @@ class Sapi:
         self.tokens: set[str | None] = set()
         self.faults: dict[str, list[Fault]] = defaultdict(list)
         self.pending_polls = 0
-        self.fate = "COMPLETED"
+        self.outcome = "COMPLETED"
         self.lock = threading.RLock()
         self.solvers: dict[str, dict[str, Any]] = {}
         self.add_qpu("Mock_Advantage", topology, shape)
@@ -86,7 +86,7 @@ class Sapi:
         self.server.server_close()
 
     def environment(self, home: str) -> dict[str, str]:
-        """Give the variables that lead Ocean here and nowhere else."""
+        """Return the variables that lead Ocean here and nowhere else."""
         return {
             "DWAVE_API_ENDPOINT": f"{self.url}/sapi/v2/",
             "DWAVE_METADATA_API_ENDPOINT": f"{self.url}/metadata/v1/",
@@ -184,7 +184,7 @@ class Sapi:
             if poll and problem["status"] == "PENDING":
                 problem["polls"] -= 1
                 if problem["polls"] < 0:
-                    problem["status"] = self.fate
+                    problem["status"] = self.outcome
             names = ("id", "type", "solver", "label", "status", "submitted_on")
             shown = {name: problem[name] for name in names}
             if problem["status"] == "FAILED":

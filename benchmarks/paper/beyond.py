@@ -22,7 +22,7 @@ from qcompile import (
     solve,
     split,
 )
-from qcompile.other_losses import ZeroOneLoss
+from qcompile.stages.loss import ZeroOneLoss
 
 from . import common
 
@@ -87,7 +87,7 @@ def _chain(train: Dataset, seed: int) -> dict[str, Any]:
 
 
 def _zero_one(train: Dataset, encoding: Encoding) -> Any:
-    """Give the classifier of least 0-1 risk on the grid, by annealing the margins."""
+    """Return the classifier of least 0-1 risk on the grid, by annealing the margins."""
     from qcompile import anneal_examples
 
     return anneal_examples(train, ZeroOneLoss(), encoding, reads=20, keep=1)[0]

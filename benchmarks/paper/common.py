@@ -21,7 +21,7 @@ def facts(name: str) -> list[dict[str, str]]:
 
 
 def folder(options: argparse.Namespace) -> Path:
-    """Give the folder for results; quick runs have one of their own."""
+    """Return the folder for results; quick runs have one of their own."""
     place = Path(options.output) if options.output else _HERE / "results"
     place.mkdir(parents=True, exist_ok=True)
     return place

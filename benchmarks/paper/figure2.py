@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile import Dataset, Encoding, discretize, fit_loss, from_arrays, moments_of
-from qcompile.weight_space import weight_cubic
+from qcompile.objective.weight_space import weight_cubic
 
 from . import common
 
@@ -49,7 +49,7 @@ def run(options: Any) -> None:
 
 
 def _one(features: int, examples: int, seed: int) -> Floats:
-    """Give for each noise, loss: error of the lowest, best of fifty, position, within fifty."""
+    """Return for each noise, loss: error of the lowest, best of fifty, position, within fifty."""
     rng = np.random.default_rng(seed)
     truth = rng.normal(size=features)
     x = rng.uniform(-1, 1, size=(examples, features))
@@ -77,7 +77,7 @@ def _one(features: int, examples: int, seed: int) -> Floats:
 
 
 def _risks(weights: Floats, x: Floats, labels: Floats) -> dict[str, Floats]:
-    """Give the regularised risk of every classifier under every loss and noise."""
+    """Return the regularised risk of every classifier under every loss and noise."""
     count, noises = len(weights), labels.shape[1]
     m = len(x)
     # the prior of the weights is normal with deviation 1: λ = 1/m
@@ -111,7 +111,7 @@ def _risks(weights: Floats, x: Floats, labels: Floats) -> dict[str, Floats]:
 
 
 def _monomials(weights: Floats) -> Floats:
-    """Give all products of up to three weights; they are the same for every data set."""
+    """Return all products of up to three weights; they are the same for every data set."""
     if _kept and _kept[0].shape == weights.shape and np.array_equal(_kept[0], weights):
         return _kept[1]
     columns = [np.ones(len(weights))]
@@ -126,7 +126,7 @@ _kept: list[Floats] = []
 
 
 def _cubic(data: Dataset) -> Floats:
-    """Give the coefficients of the compiled cubic, in the order of the monomials."""
+    """Return the coefficients of the compiled cubic, in the order of the monomials."""
     moments = moments_of(data, order=3)
     loss = fit_loss(moments, prior_std=1.0, range_=2.0)
     cubic = weight_cubic(discretize(moments, loss, bits=2))
@@ -152,7 +152,7 @@ class _Grid:
         ]
 
     def margins(self, x: Floats) -> list[NDArray[np.float32]]:
-        """Give what each half adds to w·x."""
+        """Return what each half adds to w·x."""
         parts = (x[:, : self._half], x[:, self._half :])
         return [
             np.ascontiguousarray(known @ part.T, dtype=np.float32)
@@ -160,7 +160,7 @@ class _Grid:
         ]
 
     def spread(self, sums: Floats) -> Floats:
-        """Give numbers of pairs of halves in the order of the classifiers, one row each."""
+        """Return numbers of pairs of halves in the order of the classifiers, one row each."""
         return np.asarray(sums[self._places[0], self._places[1]]).reshape(len(self._places[0]), -1)
 
 
@@ -199,7 +199,7 @@ def group_sums(one: Any, two: Any, edges: Any) -> Any:
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def logistic_sums(one: Any, two: Any) -> Any:
-    """Give Σ log(1 + a b) for each pair of rows; a logarithm is taken of eight factors a lane.
+    """Return Σ log(1 + a b) for each pair of rows; a logarithm is taken of eight factors a lane.
 
     The number of columns is a multiple of 128: columns of zeros do no harm.
     """

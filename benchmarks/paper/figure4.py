@@ -23,8 +23,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from qcompile import Dataset
-from qcompile.classifier import wrong_answers
-from qcompile.threads import cores
+from qcompile.runtime.threads import cores
 
 from . import common
 from .methods import METHODS, Effort, Method, Setting
@@ -56,7 +55,7 @@ class Bench:
         self, data: Dataset, name: str, method: Method, setting: Setting, noise: int, fold: int,
         effort: Effort,
     ) -> tuple[float, float]:  # fmt: skip
-        """Give the validation and the test error of one fit, in percent."""
+        """Return the validation and the test error of one fit, in percent."""
         what = [name, method.name, setting, noise, fold, effort.reads, effort.sweeps, effort.rows]
         key = json.dumps([*what, self._seed])
         if key not in self._known:
@@ -64,9 +63,7 @@ class Bench:
             part = cut(data, noise, fold, rows=effort.rows, seed=self._seed)
             with threadpool_limits(1):  # threads that wait for each other would be counted
                 weights = method.fit(part, setting, effort)[None]
-            errors = [
-                100 * float(wrong_answers(d, weights)[0]) for d in (part.validation, part.test)
-            ]
+            errors = [100 * float(d.errors(weights)[0]) for d in (part.validation, part.test)]
             seconds = time.process_time() - began
             self._known[key] = {"key": key, "errors": errors, "seconds": seconds}
             if self._cache is not None:
@@ -94,7 +91,7 @@ def _ranked(
 def _one(
     bench: Bench, data: Dataset, name: str, method: Method, noises: tuple[int, ...], folds: int
 ) -> list[dict[str, Any]]:
-    """Give a row for each noise: errors over the folds, and the setting that was chosen."""
+    """Return a row for each noise: errors over the folds, and the setting that was chosen."""
     began = bench.seconds
     settings: list[Setting] = []
     for noise in (noises[0], noises[-1]):

@@ -23,8 +23,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qcompile import Dataset, Encoding, Loss, Moments, anneal_examples, fit_loss, moments_of
-from qcompile.classifier import wrong_answers
-from qcompile.other_losses import QLoss, ZeroOneLoss
+from qcompile.stages.loss import QLoss, ZeroOneLoss
 
 from .sets import Cut
 
@@ -101,12 +100,12 @@ def _anneal(
                 )
             )
     candidates = np.concatenate(found)
-    return np.asarray(candidates[np.argmin(wrong_answers(cut.validation, candidates))])
+    return np.asarray(candidates[np.argmin(cut.validation.errors(candidates))])
 
 
 @lru_cache(maxsize=64)
 def _valleys(cut: Cut, loss: Valued, zeta: float, count: int) -> NDArray[np.float64]:
-    """Give points in valleys of the loss, one a row; settings that differ in bits share them."""
+    """Return points in valleys of the loss, one a row; settings that differ in bits share them."""
     return np.stack(
         [
             _descend(cut, loss, zeta, size * _hinge(cut, ridge))
@@ -117,7 +116,7 @@ def _valleys(cut: Cut, loss: Valued, zeta: float, count: int) -> NDArray[np.floa
 
 @lru_cache(maxsize=64)
 def _hinge(cut: Cut, ridge: float) -> NDArray[np.float64]:
-    """Give the smooth hinge's weights, scaled to margins of root mean square 1."""
+    """Return the smooth hinge's weights, scaled to margins of root mean square 1."""
     weights = _smooth_hinge(cut, {"lambda": ridge}, None)
     size = float(np.sqrt(np.mean(np.asarray(cut.train.x @ weights) ** 2)))
     return weights / (size or 1.0)

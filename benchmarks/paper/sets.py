@@ -30,7 +30,7 @@ _FILES = {"covertype": "covtype", "mushrooms": "mushrooms", "adult9": "adult9", 
 
 
 def raw(name: str) -> Dataset | None:
-    """Give a set as it is, or None where its file is not at hand."""
+    """Return a set as it is, or None where its file is not at hand."""
     if name in ("Long-Servedio", "Mease-Wyner"):
         return read(name.lower())
     folder = os.environ.get("QCOMPILE_DATA")
@@ -43,7 +43,7 @@ def raw(name: str) -> Dataset | None:
 
 @cache
 def load(name: str) -> Dataset | None:
-    """Give a set with its constant column; `cut` standardises it."""
+    """Return a set with its constant column; `cut` standardises it."""
     data = raw(name)
     if data is None:
         return None
@@ -84,7 +84,7 @@ def _order(rows: int, seed: int) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=FOLDS)
 def _standardised(data: Dataset, fold: int, seed: int) -> Any:
-    """Give all rows, leading columns standardised by the rows to train on."""
+    """Return all rows, leading columns standardised by the rows to train on."""
     leading = _STANDARD.get(str(data.source.get("name")), 0)
     if not leading:
         return data.x
@@ -99,7 +99,7 @@ def _standardised(data: Dataset, fold: int, seed: int) -> Any:
 
 
 def _parts(rows: int, fold: int, seed: int) -> tuple[NDArray[np.int64], ...]:
-    """Give the rows to train on, to choose with and to test."""
+    """Return the rows to train on, to choose with and to test."""
     order = _order(rows, seed)
     held = round(0.3 * rows)
     folds = np.array_split(order[held:], FOLDS)

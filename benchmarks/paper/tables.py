@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from qcompile import discretize, estimate, fit_loss, moments_of, read, verify
-from qcompile.quadratize import quadratize
+from qcompile.reduction.quadratize import quadratize
 
 from . import common
 from .sets import SETS, raw

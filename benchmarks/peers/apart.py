@@ -25,7 +25,7 @@ class Outcome:
 def run_apart(
     function: Callable[..., Any], *arguments: Any, limit: float, repeat: int = 1
 ) -> Outcome:
-    """Give the value, the best time of several calls, and memory above what was there before."""
+    """Return the value, the best time of several calls, and memory above what was there before."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(there, function, arguments, repeat))

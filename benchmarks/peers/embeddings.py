@@ -47,7 +47,7 @@ _METHODS: dict[str, Callable[[Qubo, Machine, int, float], Chains]] = {
 
 
 def embeddings(*, quick: bool, budget: float) -> list[dict[str, Any]]:
-    """Give a row for each problem, machine and method: qubits at best, how often one was found."""
+    """Return a row for each problem, machine and method: fewest qubits, number of successes."""
     problems = {f"complete cubic, N={n}": complete(n, 3) for n in ((4,) if quick else (8, 16, 20))}
     if not quick:
         problems["sparse cubic, N=40, 100 terms"] = sparse(40, 100)

@@ -51,7 +51,7 @@ def _peers() -> list[str]:
 
 
 def reductions(*, quick: bool, limit: float) -> list[dict[str, Any]]:
-    """Give a row for each problem and peer; ratios are peer over qcompile."""
+    """Return a row for each problem and peer; ratios are peer over qcompile."""
     sizes = (10,) if quick else (10, 20, 40, 60, 100)
     problems = {f"complete cubic, N={n}": complete(n, 3) for n in sizes}
     shapes = ((12, 20),) if quick else ((40, 100), (100, 1000), (100, 5000))
@@ -130,7 +130,7 @@ class _Judge:
 
 
 def exactness(*, quick: bool, limit: float) -> list[dict[str, Any]]:
-    """Give the share of random problems whose minimum survives each peer's defaults."""
+    """Return the share of random problems whose minimum survives each peer's defaults."""
     count = 5 if quick else 40
     kinds = {
         "cubic, N=5": [complete(5, 3, seed) for seed in range(count)],

@@ -29,7 +29,7 @@ def _qubovert(pubo: Pubo, sweeps: int, reads: int) -> Runs | None:
 
 
 def samplers(*, quick: bool) -> list[dict[str, Any]]:
-    """Give a row for each size and sampler, sweeps tuned on the same grid."""
+    """Return a row for each size and sampler, sweeps tuned on the same grid."""
     grid = (50,) if quick else (25, 100, 400, 1000)
     ours(instance(6, 0), 5, 2)  # compiles the kernels
     rows = []

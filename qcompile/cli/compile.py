@@ -1,0 +1,162 @@
+"""The command `compile`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from qcompile.cli.describe import (
+    describe_loss,
+    describe_moments,
+    describe_pubo,
+    describe_qubo,
+)
+from qcompile.cli.options import (
+    add_dask_option,
+    add_data_options,
+    add_loss_options,
+    add_qubo_options,
+    add_report_option,
+    dask_cluster,
+    grouped,
+    page_of,
+)
+from qcompile.cli.output import show
+from qcompile.cli.parsing import UsageError, add_command
+from qcompile.cli.wording import with_notes_in_options
+from qcompile.data.options import DataOptions
+from qcompile.files import atomic, loss, qubo
+from qcompile.files.moments import save_moments
+from qcompile.files.pubo import save_pubo
+from qcompile.objective.fit import LossOptions
+from qcompile.pipeline import Compiled, compile
+from qcompile.reduction.accounting import dimod_ancillas
+from qcompile.reduction.quadratize import QuboOptions
+from qcompile.report import page
+from qcompile.report.gather import compiled_run
+from qcompile.runtime.progress import bar
+from qcompile.runtime.timing import passing
+
+__all__ = ["add_commands"]
+
+
+_KINDS = {
+    "moments": (".npz",),
+    "loss": (".json",),
+    "pubo": (".json", ".npz"),
+    "qubo": qubo.ENDINGS,
+}
+
+
+def add_commands(commands: Any) -> None:
+    """Add `compile`."""
+    command = add_command(
+        commands,
+        "compile",
+        summary="compile a data set into a polynomial of weight bits and a QUBO",
+        example="""
+            qcompile compile data.svm --order 3 --bits 4 --emit qubo.json --emit pubo.json
+            qcompile compile data.svm --features 4 --bits 2 --emit qubo.json --emit moments.npz
+            qcompile compile breast-cancer --features 4 --bits 1 --emit qubo=problem.lp -v
+        """,
+    )
+    command.add_argument("data", metavar="DATA")
+    command.add_argument(
+        "--emit",
+        action="append",
+        default=[],
+        metavar="[KIND=]PATH",
+        help="write a result; KIND is moments, loss, pubo or qubo, and may be left out if the "
+        "file's name contains it; may be repeated; a qubo ends in "
+        f"{', '.join(qubo.ENDINGS[:-1])} or {qubo.ENDINGS[-1]}",
+    )
+    add_report_option(command)
+    pubo = command.add_argument_group("bits")
+    pubo.add_argument("--bits", type=int, default=4, metavar="D", help="bits per weight (4)")
+    pubo.add_argument("--l0", type=float, default=0.0, help="penalty for each nonzero weight (0)")
+    pubo.add_argument(
+        "--threshold",
+        type=float,
+        default=0.0,
+        metavar="C",
+        help="drop terms with coefficients up to C in size (0)",
+    )
+    pubo.add_argument(
+        "--prune",
+        action="store_true",
+        help="remove levels of weights that are provably not optimal",
+    )
+    add_qubo_options(command)
+    add_data_options(command)
+    add_loss_options(command)
+    add_dask_option(command, "compute the sums over the files")
+    command.set_defaults(run=_run_compile)
+
+
+def _run_compile(options: argparse.Namespace) -> None:
+    emits = [_emission(text) for text in options.emit]
+    pages = page_of(options)
+    atomic.check_outputs([*(path for _, path in emits), *pages], inputs=(options.data,))
+    with dask_cluster(options), bar("reading"):
+        compiled = compile(
+            options.data,
+            bits=options.bits,
+            l0=options.l0,
+            threshold=options.threshold,
+            shrink=options.prune,
+            data=grouped(DataOptions, options),
+            loss=grouped(LossOptions, options),
+            qubo=grouped(QuboOptions, options),
+        )
+        wanted = not emits or bool(pages) or any(kind == "qubo" for kind, _ in emits)
+        reduced = compiled.quadratize() if wanted else None
+        with passing("write"), atomic.all_or_nothing():
+            for kind, path in emits:
+                _write_artifact(compiled, kind, path, drop_offset=options.drop_offset)
+            for path in pages:
+                page.write_report(with_notes_in_options(compiled_run(compiled), options), path)
+    moments = compiled.moments
+    summary = {
+        **describe_moments(moments),
+        **describe_loss(compiled.loss),
+        **describe_pubo(compiled.pubo),
+    }
+    if reduced is not None:
+        summary |= describe_qubo(reduced)
+        if options.compare_dimod:
+            summary["dimod ancillas"] = dimod_ancillas(compiled.pubo)
+    show(summary, options, written=[*(path for _, path in emits), *pages])
+
+
+def _write_artifact(compiled: Compiled, kind: str, path: str, *, drop_offset: bool) -> None:
+    moments = compiled.moments
+    if kind == "moments":
+        save_moments(moments, path)
+    elif kind == "loss":
+        loss.save_loss(compiled.loss, path, preparation=moments.preparation, source=moments.source)
+    elif kind == "pubo":
+        save_pubo(compiled.pubo, path)
+    else:
+        qubo.save_qubo(compiled.quadratize(), path, pubo=compiled.pubo, drop_offset=drop_offset)
+
+
+def _emission(text: str) -> tuple[str, str]:
+    """Return the kind and the path of a result from KIND=PATH or from the file's name."""
+    kind, found, path = text.partition("=")
+    if found and kind not in _KINDS and kind.isalpha():
+        raise UsageError(f"--emit {text}: invalid kind {kind!r}; expected {', '.join(_KINDS)}")
+    if not found or kind not in _KINDS:
+        path = text
+        named = [k for k in _KINDS if k in Path(text).name.lower()]
+        if len(named) != 1:
+            raise UsageError(
+                f"--emit {text}: the kind is missing; put {', '.join(_KINDS)} into the name, "
+                f"or write KIND=PATH, as in pubo={text}"
+            )
+        kind = named[0]
+    if path != "-" and Path(path).suffix not in _KINDS[kind]:
+        raise UsageError(f"--emit {text}: a {kind} file ends in {' or '.join(_KINDS[kind])}")
+    if path == "-" and ".json" not in _KINDS[kind]:
+        raise UsageError(f"--emit {text}: {kind} is binary; expected a file name")
+    return kind, path

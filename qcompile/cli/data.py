@@ -1,0 +1,129 @@
+"""The commands `data` and `loss`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from qcompile.cli.describe import describe_data, describe_loss, describe_moments, source_name
+from qcompile.cli.options import add_data_options, add_loss_options, grouped
+from qcompile.cli.output import show
+from qcompile.cli.parsing import UsageError, add_command
+from qcompile.data import named_sets, svmlight
+from qcompile.data.options import DataOptions, load_data
+from qcompile.data.split import split
+from qcompile.files import atomic
+from qcompile.files.loss import save_loss
+from qcompile.objective.fit import LossOptions, fit_loss_with
+from qcompile.pipeline import load_moments_of
+from qcompile.report import plot
+from qcompile.runtime.progress import bar
+from qcompile.runtime.timing import passing
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands: Any) -> None:
+    """Add `data` and `loss`."""
+    _add_data_command(commands)
+    _add_loss_command(commands)
+
+
+def _add_data_command(commands: Any) -> None:
+    command = add_command(
+        commands,
+        "data",
+        summary="show a data set, or write it as svmlight text",
+        example="""
+            qcompile data synthetic:features=4 --noise 0.1 --split 0.7 0.3 -o data.svm -o new.svm
+            qcompile data breast-cancer -o data.svm
+            qcompile data --list
+        """,
+    )
+    command.add_argument("data", metavar="DATA", nargs="?")
+    command.add_argument("--list", action="store_true", help="list the named sets")
+    command.add_argument(
+        "-o", "--output", action="append", default=[], metavar="FILE", help="write svmlight text"
+    )
+    command.add_argument(
+        "--split",
+        nargs="+",
+        type=float,
+        metavar="SHARE",
+        help="split the rows at random into these shares, one -o each",
+    )
+    add_data_options(command)
+    command.set_defaults(run=_run_data)
+
+
+def _add_loss_command(commands: Any) -> None:
+    command = add_command(
+        commands,
+        "loss",
+        summary="fit a polynomial loss to a data set",
+        example="""
+            qcompile loss data.svm --order 3 --plot loss.png
+            qcompile loss data.svm --scale standard --order 6 --omega 0.1 -o loss.json
+        """,
+    )
+    command.add_argument("data", metavar="DATA")
+    command.add_argument("-o", "--output", metavar="FILE", help="write the loss as JSON")
+    command.add_argument("--plot", metavar="FILE", help="plot it against 0-1 loss (.png .svg .pdf)")
+    add_data_options(command)
+    add_loss_options(command)
+    command.set_defaults(run=_run_loss)
+
+
+def _run_data(options: argparse.Namespace) -> None:
+    if options.list:
+        _list_named_sets(options)
+        return
+    if options.data is None:
+        raise UsageError(
+            "DATA is missing; expected a file, - or a named set (qcompile data --list)"
+        )
+    shares = options.split or [1.0]
+    if options.output and len(options.output) != len(shares):
+        raise UsageError(
+            f"{len(shares)} parts but {len(options.output)} files; give one -o for each part"
+        )
+    atomic.check_outputs(options.output, inputs=(options.data,))
+    with bar("reading"):
+        data = load_data(options.data, grouped(DataOptions, options))
+    parts = split(data, shares, seed=options.seed) if options.split else (data,)
+    with bar("write"), passing("write"), atomic.all_or_nothing():
+        for part, path in zip(parts, options.output, strict=False):
+            svmlight.save_svmlight(part, path)
+    show(describe_data(data), options, written=options.output)
+
+
+def _list_named_sets(options: argparse.Namespace) -> None:
+    """List the named sets; in JSON the names are values, as they are not valid keys."""
+    about = {name: _first_line(make) for name, make in named_sets.NAMES.items()}
+    if options.json:
+        show({"sets": [{"name": name, "about": text} for name, text in about.items()]}, options)
+    else:
+        show(about, options)
+
+
+def _run_loss(options: argparse.Namespace) -> None:
+    atomic.check_outputs(filter(None, (options.output, options.plot)), inputs=(options.data,))
+    if options.plot:
+        plot.check_ending(options.plot)
+        plot.check_library()
+    wanted = grouped(LossOptions, options)
+    with bar("reading"):
+        moments = load_moments_of(options.data, grouped(DataOptions, options), wanted)
+    with bar("fit loss"), passing("fit loss"):
+        loss = fit_loss_with(moments, wanted)
+    written = [path for path in (options.output, options.plot) if path]
+    with bar("write"), passing("write"), atomic.all_or_nothing():
+        if options.output:
+            save_loss(loss, options.output, preparation=moments.preparation, source=moments.source)
+        if options.plot:
+            plot.plot_losses({f"order {loss.order}, {source_name(moments)}": loss}, options.plot)
+    show({**describe_moments(moments), **describe_loss(loss)}, options, written=written)
+
+
+def _first_line(function: Any) -> str:
+    return str(function.__doc__).splitlines()[0]

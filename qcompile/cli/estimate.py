@@ -1,0 +1,108 @@
+"""The command `estimate`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from qcompile.cli.describe import source_name
+from qcompile.cli.options import (
+    add_data_options,
+    add_loss_options,
+    add_machine_options,
+    grouped,
+    machine_of,
+    names_machine,
+)
+from qcompile.cli.output import FORMATS, show_rows
+from qcompile.cli.parsing import UsageError, add_command
+from qcompile.data.options import DataOptions
+from qcompile.embedding.capacity import largest_problems, physical_estimate
+from qcompile.objective.fit import LossOptions
+from qcompile.pipeline import compile
+from qcompile.reduction.estimate import estimate, paper_table
+from qcompile.runtime.progress import bar
+from qcompile.runtime.timing import passing
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands: Any) -> None:
+    """Add `estimate`."""
+    command = add_command(
+        commands,
+        "estimate",
+        summary="estimate the size of a problem from numbers, or count it from data",
+        example="""
+            qcompile estimate --order 3 --features 100 --bits 4
+            qcompile estimate --machine advantage --features 12 --bits 2
+            qcompile estimate --table paper --format csv
+        """,
+    )
+    command.add_argument("data", metavar="DATA", nargs="?", help="count the terms for these data")
+    command.add_argument("--table", choices=("paper",), help="compute the table of the paper")
+    command.add_argument(
+        "--format", choices=FORMATS, default="text", help="text, markdown, csv or json"
+    )
+    command.add_argument("--bits", type=int, default=4, metavar="D", help="bits per weight (4)")
+    add_machine_options(command, default=None)
+    add_data_options(command)
+    add_loss_options(command)
+    command.set_defaults(run=_run_estimate)
+
+
+def _run_estimate(options: argparse.Namespace) -> None:
+    if options.table:
+        show_rows([row.to_dict() for row in paper_table()], options)
+    elif options.data is not None:
+        show_rows([_counted(options)], options)
+    elif options.features is not None:
+        with bar("estimate"), passing("estimate"):
+            order = grouped(LossOptions, options).degree
+            found = estimate(order, options.features, options.bits)
+            physical = _on_machine(options, order, found.bits, found.ancillas)
+        show_rows([found.to_dict() | physical], options)
+    elif names_machine(options):
+        with bar("estimate"), passing("estimate"):
+            largest = largest_problems(machine_of(options))
+        show_rows([problem.to_dict() for problem in largest], options)
+    else:
+        raise UsageError(
+            "give --features N (and --order, --bits), DATA, --table paper, or only --machine NAME "
+            "for the largest problems that fit"
+        )
+
+
+def _on_machine(
+    options: argparse.Namespace, order: int, bits: int, ancillas: int
+) -> dict[str, Any]:
+    """Return the physical qubits of an estimate if a machine is named."""
+    if not names_machine(options):
+        return {}
+    return physical_estimate(machine_of(options), order, bits, ancillas).to_dict()
+
+
+def _counted(options: argparse.Namespace) -> dict[str, Any]:
+    """Compile the data and return its counts, and those of a complete problem of that size."""
+    with bar("reading"):
+        compiled = compile(
+            options.data,
+            bits=options.bits,
+            data=grouped(DataOptions, options),
+            loss=grouped(LossOptions, options),
+        )
+        reduced = compiled.quadratize()
+    complete = estimate(compiled.loss.order, compiled.moments.features, options.bits)
+    return {
+        "data": source_name(compiled.moments),
+        "features": compiled.moments.features,
+        "bits_per_weight": options.bits,
+        "bits": compiled.pubo.variables,
+        **{f"terms_of_degree_{j}": count for j, count in enumerate(compiled.pubo.terms, 1)},
+        "ancillas": len(reduced.ancillas),
+        "ancillas_if_complete": complete.ancillas,
+        "qubits": reduced.variables,
+        "qubo_pairs": len(reduced.first),
+        "cover": reduced.method,
+        **_on_machine(options, compiled.loss.order, compiled.pubo.variables, len(reduced.ancillas)),
+    }

@@ -1,0 +1,425 @@
+"""The commands `submit`, `resume`, `jobs` and `cancel`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from qcompile.cli.options import add_report_option, chain_strength, page_of
+from qcompile.cli.output import FORMATS, show, show_rows
+from qcompile.cli.parsing import UsageError, add_command
+from qcompile.embedding.unembed import REPAIRS
+from qcompile.files import atomic
+from qcompile.files import embedding as embedding_files
+from qcompile.files.classifier import save_classifier
+from qcompile.files.interchange import load_problem
+from qcompile.files.samples import save_samples
+from qcompile.leap.client import SOLVER_TYPES
+from qcompile.leap.cost import Cost
+from qcompile.leap.job import Job, jobs_folder
+from qcompile.leap.job_store import list_jobs, load_job
+from qcompile.leap.records import CANCELLED, DONE, FAILED
+from qcompile.leap.retry import Patience
+from qcompile.leap.submission import Submission, cancel, resume, status_text, submit
+from qcompile.report import page
+from qcompile.report.gather import job_run
+from qcompile.runtime.progress import bar
+from qcompile.runtime.timing import passing
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands: Any) -> None:
+    """Declare `submit`, `resume`, `jobs` and `cancel`."""
+    _add_submit_command(commands)
+    _add_resume_command(commands)
+    _add_jobs_command(commands)
+    _add_cancel_command(commands)
+
+
+def _add_submit_command(commands: Any) -> None:
+    command = add_command(
+        commands,
+        "submit",
+        summary="send a problem to Leap so that it cannot be lost, wait, and decode the answer",
+        example="""
+            qcompile submit qubo.json --num-reads 500 --label heart -o model.json
+            qcompile submit qubo.json --num-reads 500 --dry-run
+            qcompile submit qubo.json --solver-type hybrid --yes --no-wait
+        """,
+        takes_data=False,
+    )
+    command.add_argument("problem", metavar="FILE", help="a qubo or pubo file (.json, .npz)")
+    _add_connection_options(command)
+    solver = command.add_argument_group("solver and its parameters")
+    solver.add_argument(
+        "-s", "--solver", metavar="NAME", help="name of the solver (default: Ocean's choice)"
+    )
+    solver.add_argument(
+        "--solver-type",
+        choices=SOLVER_TYPES,
+        default="qpu",
+        help="qpu; hybrid: the QUBO without chains; nl: the weights without ancillas (qpu)",
+    )
+    solver.add_argument(
+        "-n", "--num-reads", type=int, default=1000, metavar="N", help="samples from a QPU (1000)"
+    )
+    solver.add_argument(
+        "-l", "--label", default="qcompile", help="name of the job in Leap (qcompile)"
+    )
+    solver.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="S",
+        help="seconds of a hybrid solver (default: its minimum)",
+    )
+    solver.add_argument("--annealing-time", type=float, metavar="US", help="microseconds per read")
+    solver.add_argument(
+        "--param",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="another parameter of the solver, its value in JSON; may be repeated",
+    )
+    chains = command.add_argument_group("chains")
+    chains.add_argument(
+        "--embedding", metavar="FILE", help="use these chains if the working graph has them"
+    )
+    chains.add_argument(
+        "--chain-strength", default="torque", metavar="S", help="torque, scaled or a number"
+    )
+    chains.add_argument(
+        "--repair", choices=REPAIRS, default="majority", help="repair of broken chains (majority)"
+    )
+    chains.add_argument("--seed", type=int, default=0, help="seed of the search for chains (0)")
+    cost = command.add_argument_group("cost")
+    cost.add_argument("--dry-run", action="store_true", help="show the cost and send nothing")
+    cost.add_argument("-y", "--yes", action="store_true", help="do not ask before sending")
+    cost.add_argument(
+        "--again", action="store_true", help="submit even if the same job is not finished"
+    )
+    _add_waiting_options(command)
+    command.set_defaults(run=_run_submit)
+
+
+def _add_resume_command(commands: Any) -> None:
+    command = add_command(
+        commands,
+        "resume",
+        summary="continue a job after a crash, Ctrl-C or a power cut; nothing is sent twice",
+        example="""
+            qcompile resume 20260131-101500-1a2b3c4d -o model.json
+            qcompile resume 20260131-101500-1a2b3c4d --no-wait
+        """,
+        takes_data=False,
+    )
+    command.add_argument("job", metavar="JOB", help="its id, the start of its id, or its folder")
+    _add_connection_options(command)
+    _add_account_option(command)
+    _add_waiting_options(command)
+    command.set_defaults(run=_run_resume)
+
+
+def _add_jobs_command(commands: Any) -> None:
+    command = add_command(
+        commands,
+        "jobs",
+        summary="list the jobs, or show one",
+        example="""
+            qcompile jobs
+            qcompile jobs 20260131-101500-1a2b3c4d --json
+        """,
+        takes_data=False,
+    )
+    command.add_argument("job", metavar="JOB", nargs="?", help="its id or the start of its id")
+    command.add_argument("--jobs", metavar="FOLDER", help="folder of all jobs (QCOMPILE_JOBS)")
+    command.add_argument(
+        "--format", choices=FORMATS, default="text", help="text, markdown, csv or json"
+    )
+    command.set_defaults(run=_run_jobs)
+
+
+def _add_cancel_command(commands: Any) -> None:
+    command = add_command(
+        commands,
+        "cancel",
+        summary="cancel the parts of a job that have not run yet",
+        example="""
+            qcompile cancel 20260131-101500-1a2b3c4d
+            qcompile cancel 20260131-101500-1a2b3c4d --grace 0 --json
+        """,
+        takes_data=False,
+    )
+    command.add_argument("job", metavar="JOB", help="its id, the start of its id, or its folder")
+    _add_connection_options(command)
+    _add_account_option(command)
+    _add_grace_option(command)
+    command.set_defaults(run=_run_cancel)
+
+
+def _add_connection_options(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("connection (default: Ocean's configuration)")
+    group.add_argument("-p", "--profile", metavar="NAME", help="profile in dwave.conf")
+    group.add_argument("--region", metavar="CODE", help="region, for example eu-central-1")
+    group.add_argument("--jobs", metavar="FOLDER", help="folder of all jobs (QCOMPILE_JOBS)")
+
+
+def _add_account_option(group: Any) -> None:
+    group.add_argument(
+        "--same-account",
+        action="store_true",
+        help="the token is new, but belongs to the account that submitted the job",
+    )
+
+
+def _add_waiting_options(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("answer")
+    group.add_argument("-o", "--output", metavar="FILE", help="also write the classifier here")
+    group.add_argument("--samples", metavar="FILE", help="also write the samples here")
+    add_report_option(group)
+    group.add_argument(
+        "--no-wait", action="store_true", help="stop when it is on the server; resume fetches it"
+    )
+    group.add_argument(
+        "--timeout",
+        type=float,
+        default=3600.0,
+        metavar="S",
+        help="seconds to wait for the answer (3600)",
+    )
+    _add_grace_option(group)
+
+
+def _add_grace_option(group: Any) -> None:
+    group.add_argument(
+        "--grace",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="seconds to look for a job of unknown outcome before it is sent again (60)",
+    )
+
+
+def _patience(options: argparse.Namespace) -> Patience:
+    if not options.grace >= 0:
+        raise UsageError(f"--grace {options.grace:g}; expected seconds, 0 or more")
+    return Patience(grace=options.grace)
+
+
+def _run_submit(options: argparse.Namespace) -> None:
+    outputs = _outputs(options)
+    atomic.check_outputs(outputs, inputs=(options.problem, options.embedding))
+    strength = chain_strength(options.chain_strength)
+    if strength == "sweep":
+        raise UsageError("--chain-strength sweep pays for many runs; use it with qcompile embed")
+    problem = load_problem(options.problem)
+    if options.output and (problem.encoding is None or problem.preparation is None):
+        raise UsageError("-o: there is no classifier: the problem was not compiled from data")
+    embedding = None
+    if options.embedding is not None:
+        embedding = embedding_files.load_embedding(options.embedding)
+    asks = not (options.yes or options.dry_run)
+    with bar("Leap", counted=asks), passing("submit"):
+        found = submit(
+            problem,
+            solver=options.solver,
+            solver_type=options.solver_type,
+            profile=options.profile,
+            region=options.region,
+            reads=options.num_reads,
+            label=options.label,
+            embedding=embedding,
+            chain_strength=strength,
+            repair=options.repair,
+            time_limit=options.time_limit,
+            parameters=_parameters(options),
+            seed=options.seed,
+            jobs=options.jobs,
+            again=options.again,
+            dry_run=options.dry_run,
+            confirm=None if options.dry_run else _confirmation(options),
+            wait=not options.no_wait,
+            timeout=options.timeout,
+            patience=_patience(options),
+        )
+    if options.dry_run:
+        show(found.cost.to_dict() if options.json else _in_words(found.cost), options)
+    elif found.job is None:
+        raise UsageError("nothing was sent: the cost was not confirmed")
+    else:
+        _show(found, options, outputs)
+
+
+def _confirmation(options: argparse.Namespace) -> Callable[[Cost], bool]:
+    """Return a function that shows the cost and asks whether to submit, except with --yes."""
+
+    def confirm(cost: Cost) -> bool:
+        if not options.quiet:
+            for name, value in _in_words(cost).items():
+                print(f"{name:<16}  {value}", file=sys.stderr)
+        if options.yes:
+            return True
+        if not sys.stdin.isatty():
+            raise UsageError("nothing was sent: standard input is not a terminal; add --yes")
+        print("Submit? [y/N] ", end="", file=sys.stderr, flush=True)
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+    return confirm
+
+
+def _in_words(cost: Cost) -> dict[str, Any]:
+    """Return a cost as it is shown to people."""
+    shown = {"solver": f"{cost.solver} ({cost.solver_type})", "variables": cost.variables}
+    if cost.qubits is not None:
+        shown["qubits"] = f"{cost.qubits}, longest chain {cost.longest_chain}"
+        shown["reads"] = f"{sum(cost.reads)} in {cost.problems} problem(s)"
+    if cost.solver_type == "qpu":
+        name = "QPU access time"
+        time = "not known" if cost.seconds is None else f"{cost.seconds:.4g} s estimated"
+    else:
+        name, time = "time limit", f"{cost.seconds:.4g} s, billed"
+    allowed = "" if cost.limit is None else f"; up to {cost.limit:g} s a problem is allowed"
+    shown[name] = time + allowed
+    if cost.load is not None:
+        shown["load"] = f"{cost.load:.0%} of the solver"
+    return shown | {f"note {number}": note for number, note in enumerate(cost.notes, 1)}
+
+
+def _parameters(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the solver's parameters: --annealing-time, and NAME=VALUE of each --param."""
+    given: dict[str, Any] = {}
+    if options.annealing_time is not None:
+        given["annealing_time"] = options.annealing_time
+    for entry in options.param:
+        name, found, text = entry.partition("=")
+        if not found or not name:
+            raise UsageError(f"--param {entry}: expected NAME=VALUE")
+        try:
+            given[name] = json.loads(text)
+        except ValueError:
+            given[name] = text  # a plain word needs no quotes
+    return given
+
+
+def _run_resume(options: argparse.Namespace) -> None:
+    outputs = _outputs(options)
+    atomic.check_outputs(outputs)
+    with bar("Leap"), passing("resume"):
+        found = resume(
+            options.job,
+            profile=options.profile,
+            region=options.region,
+            jobs=options.jobs,
+            wait=not options.no_wait,
+            timeout=options.timeout,
+            same_account=options.same_account,
+            patience=_patience(options),
+        )
+    _show(found, options, outputs)
+
+
+def _outputs(options: argparse.Namespace) -> list[str]:
+    asked = [options.output, options.samples, *page_of(options)]
+    outputs = [path for path in asked if path]
+    if options.no_wait and outputs:
+        raise UsageError("--no-wait: there is no answer to write yet; use -o of qcompile resume")
+    return outputs
+
+
+def _show(found: Submission, options: argparse.Namespace, outputs: list[str]) -> None:
+    job, samples = found.job, found.samples
+    assert job is not None
+    if samples is None:
+        ids = [state.id for state in job.states]
+        show({"job": job.id, "problem ids": ids, "next": f"qcompile resume {job.name}"}, options)
+        return
+    if options.output and found.classifier is None:
+        raise UsageError("-o: there is no classifier: the problem was not compiled from data")
+    with atomic.all_or_nothing():
+        if options.output and found.classifier is not None:
+            save_classifier(found.classifier, options.output)
+        if options.samples:
+            save_samples(samples, options.samples)
+    if options.report:
+        page.write_report(job_run(job, samples, found.classifier), options.report)
+    timing = samples.info["timing"]
+    billed = timing.get("charge_time", timing.get("qpu_access_time"))
+    summary: dict[str, Any] = {
+        "job": job.id,
+        "solver": job.solver.name,
+        "problem ids": samples.info["problem_ids"],
+        "samples": int(samples.occurrences.sum()),
+        "distinct": len(samples),
+        "lowest energy": float(samples.energies[0]),
+        "times found": int(samples.occurrences[0]),
+        "share of chains broken": samples.chain_break_fraction,
+        "seconds billed": None if billed is None else billed / 1e6,
+    }
+    if found.classifier is not None:
+        summary["weights"] = found.classifier.weights.tolist()
+    kept = [str(job.folder / "samples.json")]
+    if found.classifier is not None:
+        kept.append(str(job.folder / "model.json"))
+    show(summary, options, written=[*outputs, *kept])
+
+
+def _run_jobs(options: argparse.Namespace) -> None:
+    if options.job is not None:
+        show_rows([_described(load_job(options.job, options.jobs))], options)
+        return
+    rows = [_row(job) for job in list_jobs(options.jobs)]
+    if rows:
+        show_rows(rows, options)
+    elif options.json or options.format == "json":
+        print("[]")
+    elif options.format == "text":
+        print(f"no jobs in {jobs_folder(options.jobs)}")
+
+
+def _row(job: Job) -> dict[str, Any]:
+    return {
+        "job": job.id,
+        "stage": job.stage,
+        "solver": job.solver.name,
+        "reads": sum(job.cost.reads) or None,
+        "problems": len(job.parts),
+        "label": job.label,
+        "data": job.source,
+    }
+
+
+def _described(job: Job) -> dict[str, Any]:
+    states = job.states
+    return {
+        **_row(job),
+        "created": job.created,
+        "solver_type": job.solver_type,
+        "parts": [{"stage": s.stage, "id": s.id, "message": s.message} for s in states],
+        "labels": [part.label for part in job.parts],
+        "seconds_estimated": job.cost.seconds,
+        "endpoint": job.endpoint,
+        "folder": str(job.folder),
+        "next": "nothing" if job.stage == DONE else status_text(job),
+    }
+
+
+def _run_cancel(options: argparse.Namespace) -> None:
+    job = load_job(options.job, options.jobs)
+    with bar("Leap"), passing("cancel"):
+        stages = cancel(
+            job,
+            profile=options.profile,
+            region=options.region,
+            same_account=options.same_account,
+            patience=_patience(options),
+        )
+    over = all(stage in (CANCELLED, FAILED) for stage in stages)
+    summary = {
+        "job": job.id,
+        "parts": list(stages),
+        "next": "nothing: it will not run" if over else status_text(job),
+    }
+    show(summary, options)

@@ -1,0 +1,309 @@
+"""Options that several commands share, and functions that evaluate them."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import Any
+
+from qcompile.cli.parsing import UsageError
+from qcompile.files.machines import load_machine
+from qcompile.reduction.cover import METHODS
+from qcompile.report.page import check_ending
+from qcompile.runtime import cluster
+from qcompile.solvers.solve import SOLVERS
+from qcompile.stages.machine import Machine
+from qcompile.stages.preparation import SCALINGS
+
+__all__ = [
+    "add_dask_option",
+    "add_data_options",
+    "add_loss_options",
+    "add_machine_options",
+    "add_qubo_options",
+    "add_report_option",
+    "add_solver_options",
+    "chain_strength",
+    "dask_cluster",
+    "grouped",
+    "machine_of",
+    "names_machine",
+    "page_of",
+]
+
+
+def add_data_options(command: argparse.ArgumentParser) -> None:
+    """Add the options for reading and preparing data."""
+    group = command.add_argument_group("data")
+    group.add_argument(
+        "--positive",
+        type=float,
+        metavar="LABEL",
+        help="label of the positive class; all others are negative",
+    )
+    group.add_argument("--rows", type=int, metavar="M", help="use at most M rows")
+    group.add_argument(
+        "--index-base",
+        type=int,
+        choices=(0, 1),
+        help="lowest feature index of the file (0 if it is used, else 1)",
+    )
+    group.add_argument(
+        "--num-features",
+        type=int,
+        metavar="N",
+        help="number of features of the file (its largest index)",
+    )
+    group.add_argument("--shuffle", action="store_true", help="shuffle the rows, before --rows")
+    group.add_argument(
+        "--noise", type=float, default=0.0, metavar="P", help="flip this share of the labels (0)"
+    )
+    group.add_argument(
+        "--features", type=int, metavar="K", help="keep the K features most useful for the labels"
+    )
+    group.add_argument(
+        "--scale", choices=SCALINGS, default="none", help="how to scale the features (none)"
+    )
+    group.add_argument("--bias", action="store_true", help="append a feature that is always 1")
+    group.add_argument("--seed", type=int, default=0, help="random seed (0)")
+
+
+def add_loss_options(command: argparse.ArgumentParser) -> None:
+    """Add the options for the loss."""
+    group = command.add_argument_group("loss")
+    group.add_argument(
+        "--order", type=int, metavar="K", help="degree of the loss: 1, 3, 4, 5, 6, 7 or 8 (3)"
+    )
+    group.add_argument(
+        "--fit",
+        choices=("risk", "loss"),
+        default="risk",
+        help="what a loss of odd order is fitted to (risk)",
+    )
+    group.add_argument("--omega", type=float, help="leading coefficient of even orders (1)")
+    group.add_argument(
+        "--coefficients",
+        type=_numbers,
+        metavar="A0,A1,...",
+        help="use these coefficients instead of a fit",
+    )
+    group.add_argument(
+        "--prior-std", type=float, metavar="S", help="standard deviation of the weights (1)"
+    )
+    group.add_argument(
+        "--l2",
+        type=float,
+        help="weight of the regulariser (odd orders: 1 / (S² rows), even orders: 0)",
+    )
+    group.add_argument(
+        "--range",
+        dest="range_",
+        default="auto",
+        metavar="R",
+        help="largest weight in units of --prior-std (auto)",
+    )
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected numbers like 0.5,-1,0,0.2") from None
+
+
+def add_dask_option(command: argparse.ArgumentParser, work: str) -> None:
+    """Add --dask; `work` says what is done on the cluster."""
+    command.add_argument(
+        "--dask",
+        nargs="?",
+        const="local",
+        type=_dask_address,
+        metavar="ADDRESS",
+        help=f"{work} on the workers of this Dask scheduler (without ADDRESS: of a local cluster)",
+    )
+
+
+def _dask_address(text: str) -> str:
+    address = text.rstrip("/")
+    found = re.fullmatch(r"((tcp|tls|ws|wss|ucx)://)?[^\s/*]+:([0-9]{1,5})", address)
+    if address != "local" and not (found and int(found[3]) < 65536):
+        raise argparse.ArgumentTypeError(
+            f"found {text!r}; expected an address such as tcp://host:8786; for a local cluster "
+            "write --dask last, or --dask=local"
+        )
+    return address
+
+
+@contextmanager
+def dask_cluster(options: argparse.Namespace) -> Iterator[None]:
+    """Run the work inside on the cluster that --dask asks for, if it does."""
+    if options.dask is None:
+        yield
+        return
+    with cluster.connected(options.dask) as client, cluster.using(client):
+        yield
+
+
+def grouped(kind: type, options: argparse.Namespace) -> Any:
+    """Return a dataclass filled with the options of the same names."""
+    return kind(**{f.name: getattr(options, f.name) for f in fields(kind)})
+
+
+def add_machine_options(command: argparse.ArgumentParser, *, default: str | None) -> None:
+    """Add the options for a machine and its dead qubits and couplers."""
+    group = command.add_argument_group("machine")
+    group.add_argument(
+        "--machine",
+        metavar="NAME",
+        default=default,
+        help="a machine of `qcompile machines`, or a TOML file"
+        + (f" ({default})" if default else ""),
+    )
+    group.add_argument(
+        "--yield",
+        dest="yield_",
+        metavar="SHARE",
+        help="share of the qubits that work, drawn at random; or 'published': as many qubits and "
+        "couplers as the manufacturer states",
+    )
+    group.add_argument(
+        "--yield-seed", type=int, default=0, metavar="S", help="random seed for --yield (0)"
+    )
+    group.add_argument(
+        "--dead-qubits", type=_qubits, default=[], metavar="Q,...", help="qubits that do not work"
+    )
+    group.add_argument(
+        "--dead-couplers",
+        type=_couplers,
+        default=[],
+        metavar="Q-Q,...",
+        help="couplers that do not work",
+    )
+
+
+def names_machine(options: argparse.Namespace) -> bool:
+    """Whether the options name a machine or mark parts of one as dead."""
+    return any((options.machine, options.yield_, options.dead_qubits, options.dead_couplers))
+
+
+def machine_of(options: argparse.Namespace, known: Machine | None = None) -> Machine:
+    """Return the machine that the options name, otherwise `known` or the default."""
+    machine = known if known is not None and options.machine is None else None
+    machine = machine or load_machine(options.machine)
+    if options.dead_qubits or options.dead_couplers:
+        machine = machine.without(options.dead_qubits, options.dead_couplers)
+    if options.yield_ is not None:
+        machine = machine.with_yield(_share(options.yield_), seed=options.yield_seed)
+    return machine
+
+
+def _qubits(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected qubits like 3,17,250") from None
+
+
+def _couplers(text: str) -> list[tuple[int, int]]:
+    try:
+        pairs = [part.split("-") for part in text.split(",")]
+        return [(int(a), int(b)) for a, b in pairs]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected couplers like 3-17,4-9") from None
+
+
+def _share(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def chain_strength(text: str) -> float | str:
+    """Return a chain strength: a method or a number."""
+    if text in ("torque", "scaled", "sweep"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(
+            f"--chain-strength {text!r}; expected torque, scaled, sweep or a number above 0"
+        ) from None
+
+
+def add_qubo_options(command: argparse.ArgumentParser) -> None:
+    """Add the options for quadratization and for writing the QUBO."""
+    qubo = command.add_argument_group("qubo")
+    qubo.add_argument(
+        "--cover",
+        choices=METHODS,
+        default="auto",
+        help="how to choose the products to replace (auto)",
+    )
+    qubo.add_argument(
+        "--strength",
+        type=float,
+        default=1.0,
+        metavar="F",
+        help="factor for the gate strengths, for experiments (1)",
+    )
+    qubo.add_argument(
+        "--max-ancillas",
+        type=int,
+        metavar="K",
+        help="leave out small terms until K ancillas are enough",
+    )
+    qubo.add_argument(
+        "--time-limit",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="time limit in seconds for --cover exact (60)",
+    )
+    qubo.add_argument(
+        "--compare-dimod", action="store_true", help="also count the ancillas that dimod would use"
+    )
+    qubo.add_argument(
+        "--drop-offset", action="store_true", help="omit the offset in .coo and .qubo files"
+    )
+
+
+def add_report_option(group: Any) -> None:
+    """Add --report."""
+    group.add_argument("--report", metavar="FILE", help="write an HTML report about the run")
+
+
+def page_of(options: argparse.Namespace) -> list[str]:
+    """Return the page that --report asks for, as a list of at most one path."""
+    if options.report is None:
+        return []
+    check_ending(options.report)
+    return [options.report]
+
+
+def add_solver_options(command: argparse.ArgumentParser, *, seed: bool) -> None:
+    """Add the options for the solver."""
+    group = command.add_argument_group("solver")
+    group.add_argument("--solver", choices=SOLVERS, default="anneal", help="solver to use (anneal)")
+    group.add_argument(
+        "-n",
+        "--num-reads",
+        type=int,
+        default=100,
+        metavar="N",
+        help="number of reads, or of restarts (100)",
+    )
+    group.add_argument(
+        "--keep",
+        type=int,
+        default=50,
+        metavar="K",
+        help="keep at most the K lowest distinct states (50)",
+    )
+    group.add_argument("--sweeps", type=int, metavar="N", help="sweeps per read (auto)")
+    add_dask_option(command, "run restarts and settings of --cv" if not seed else "run restarts")
+    if seed:
+        group.add_argument("--seed", type=int, default=0, help="random seed (0)")

@@ -1,0 +1,231 @@
+"""The commands `solve`, `decode` and `predict`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from qcompile.cli.options import (
+    add_machine_options,
+    add_solver_options,
+    chain_strength,
+    dask_cluster,
+    machine_of,
+    names_machine,
+)
+from qcompile.cli.output import Worded, show
+from qcompile.cli.parsing import UsageError, add_command
+from qcompile.data.replay import prepared, raw_rows
+from qcompile.data.svmlight import shortest
+from qcompile.embedding.chain_strength import strength_of
+from qcompile.embedding.unembed import REPAIRS
+from qcompile.files import atomic, embedding
+from qcompile.files.classifier import load_classifier, save_classifier
+from qcompile.files.interchange import load_problem
+from qcompile.files.samples import load_samples, save_samples
+from qcompile.objective.decode import decode
+from qcompile.runtime.progress import bar
+from qcompile.runtime.timing import passing
+from qcompile.solvers.solve import solve
+from qcompile.stages.dataset import answers
+from qcompile.stages.embedded import check_embedding, to_embedded
+from qcompile.stages.qubo import Qubo
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands: Any) -> None:
+    """Add `solve`, `decode` and `predict`."""
+    _add_solve_command(commands)
+    _add_decode_command(commands)
+    _add_predict_command(commands)
+
+
+def _add_solve_command(commands: Any) -> None:
+    command = add_command(
+        commands,
+        "solve",
+        summary="search for the lowest states of a QUBO, a PUBO or an embedded problem",
+        example="""
+            qcompile solve qubo.json --solver anneal -n 100 -o samples.json
+            qcompile solve pubo.json --solver exact --keep 10
+            qcompile solve qubo.json --embedding embedding.json --solver neal
+        """,
+        takes_data=False,
+    )
+    command.add_argument("problem", metavar="FILE", help="a qubo or pubo file (.json, .npz)")
+    command.add_argument(
+        "-o", "--output", metavar="FILE", help="write the samples as dimod's SampleSet JSON"
+    )
+    command.add_argument(
+        "--embedding", metavar="FILE", help="solve the embedded problem (not with anneal or exact)"
+    )
+    command.add_argument(
+        "--chain-strength",
+        default="torque",
+        metavar="S",
+        help="for --embedding: torque, scaled or a number (torque)",
+    )
+    command.add_argument(
+        "--repair",
+        choices=REPAIRS,
+        default="majority",
+        help="how to repair broken chains (majority)",
+    )
+    add_solver_options(command, seed=True)
+    add_machine_options(command, default=None)
+    command.set_defaults(run=_run_solve)
+
+
+def _add_decode_command(commands: Any) -> None:
+    command = add_command(
+        commands,
+        "decode",
+        summary="turn samples into a classifier",
+        example="""
+            qcompile decode samples.json --problem qubo.json -o model.json
+            qcompile decode samples.json --problem qubo.json --validation data.svm
+        """,
+        takes_data=False,
+    )
+    command.add_argument(
+        "samples", metavar="SAMPLES", help="a file of solve: dimod's SampleSet JSON"
+    )
+    command.add_argument(
+        "--problem", metavar="FILE", required=True, help="the problem that was solved"
+    )
+    command.add_argument("-o", "--output", metavar="FILE", help="write the classifier as JSON")
+    command.add_argument(
+        "--validation",
+        metavar="DATA",
+        help="choose the sample with the smallest error on these data",
+    )
+    command.set_defaults(run=_run_decode)
+
+
+def _add_predict_command(commands: Any) -> None:
+    command = add_command(
+        commands,
+        "predict",
+        summary="apply a classifier to data and print one label per line",
+        example="""
+            qcompile predict model.json new.svm
+            qcompile predict model.json new.svm --decision -o decisions.txt
+        """,
+    )
+    command.add_argument("model", metavar="MODEL", help="a file of decode or train")
+    command.add_argument("data", metavar="DATA")
+    command.add_argument("-o", "--output", metavar="FILE", help="write the labels to a file")
+    command.add_argument(
+        "--decision", action="store_true", help="print w·x instead of labels: above 0 is positive"
+    )
+    command.set_defaults(run=_run_predict)
+
+
+def _run_solve(options: argparse.Namespace) -> None:
+    atomic.check_outputs(
+        filter(None, [options.output]), inputs=(options.problem, options.embedding)
+    )
+    with bar("read"), passing("read"):
+        loaded = load_problem(options.problem)
+    problem: Any = loaded
+    if options.embedding is not None:
+        if not isinstance(problem, Qubo):
+            raise UsageError(
+                "--embedding needs a QUBO, as a polynomial has no chains: qcompile compile DATA "
+                "--emit qubo.json"
+            )
+        if options.solver in ("anneal", "exact"):
+            raise UsageError(
+                f"--embedding with --solver {options.solver}, which does not use chains; leave "
+                "out --embedding, or add: --solver neal"
+            )
+        chains = embedding.load_embedding(options.embedding)
+        check_embedding(chains, problem)
+        strength = strength_of(problem, chain_strength(options.chain_strength))
+        problem = to_embedded(problem, chains, strength)
+    machine = machine_of(options) if names_machine(options) else None
+    name = f"solve ({options.solver})"
+    with dask_cluster(options), bar(name), passing(name):
+        found = solve(
+            problem,
+            solver=options.solver,
+            reads=options.num_reads,
+            keep=options.keep,
+            seed=options.seed,
+            sweeps=options.sweeps,
+            machine=machine,
+            repair=options.repair,
+        )
+    if options.output:
+        save_samples(found, options.output, problem=loaded)
+    summary = {
+        "solver": options.solver,
+        **({"space": found.info["space"]} if "space" in found.info else {}),
+        "samples": len(found),
+        "lowest energy": float(found.energies[0]),
+        "times found": int(found.occurrences[0]),
+        "wrong ancillas of the lowest": int(found.violations[0]),
+        "share of chains broken": found.chain_break_fraction,
+        "seconds": float(found.info["seconds"]),
+    }
+    show(summary, options, written=[options.output] if options.output else [])
+
+
+def _run_decode(options: argparse.Namespace) -> None:
+    atomic.check_outputs(
+        filter(None, [options.output]),
+        inputs=(options.samples, options.problem, options.validation),
+    )
+    with bar("read"), passing("read"):
+        problem = load_problem(options.problem)
+        samples = load_samples(options.samples, problem)
+    validation = None
+    if options.validation is not None:
+        if problem.preparation is None:
+            raise UsageError("the problem has no record of how its data were prepared")
+        with bar("read"), passing("read validation data"):
+            validation = prepared(options.validation, problem)
+    with bar("decode"), passing("decode"):
+        found = decode(problem, samples, validation=validation)
+    if options.output:
+        save_classifier(found, options.output)
+    source = found.source
+    assert source.rank is not None  # `decode` knows it
+    rank = source.rank + 1  # people count from one
+    summary = {
+        "samples": len(samples),
+        "energy": source.energy,
+        "rank": Worded(rank, f"{rank} of {len(samples)}, 1 is the lowest energy"),
+        "weights": found.weights.tolist(),
+    }
+    if validation is not None:
+        summary["validation error"] = source.validation_error
+    show(summary, options, written=[options.output] if options.output else [])
+
+
+def _run_predict(options: argparse.Namespace) -> None:
+    atomic.check_outputs(filter(None, [options.output]), inputs=(options.model, options.data))
+    model = load_classifier(options.model)
+    with bar("read"):
+        with passing("read"):
+            rows, labels = raw_rows(
+                options.data, model.preparation.raw_features, model.source.index_base
+            )
+        with passing("predict"):
+            decisions = model.decision_function(rows)
+    values = decisions if options.decision else model.preparation.labels(answers(decisions))
+    text = "".join(f"{shortest(float(value))}\n" for value in values.tolist())
+    if options.output:
+        with atomic.write_atomically(options.output) as stream:
+            stream.write(text.encode())
+    summary: dict[str, Any] = {"rows": len(values)}
+    if not model.preparation.unknown_labels(labels):
+        error = model.error_of(decisions, labels)
+        summary["error, if the labels of the file are true"] = error
+    if options.json and not options.output:
+        summary["decisions" if options.decision else "labels"] = values.tolist()
+    if options.json or options.output:
+        show(summary, options, written=[options.output] if options.output else [])
+    else:
+        print(text, end="")

@@ -1,0 +1,83 @@
+"""Options for reading data, and the reading that follows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from qcompile.data.prepare import PrepareOptions
+from qcompile.data.read import read
+from qcompile.data.split import add_noise, shuffle
+from qcompile.errors import InputError
+from qcompile.runtime.timing import passing
+from qcompile.stages.dataset import Dataset
+
+__all__ = ["DataOptions", "load_data"]
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """Options for reading and preparing data; see `read` and `prepare`."""
+
+    positive: float | None = None
+    rows: int | None = None
+    index_base: int | None = None
+    num_features: int | None = None
+    shuffle: bool = False
+    noise: float = 0.0
+    features: int | None = None
+    scale: str = "none"
+    bias: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.noise <= 1:
+            raise InputError(f"label noise {self.noise:g}; expected a share between 0 and 1")
+        if not 0 <= self.seed < 2**32:
+            raise InputError(f"seed {self.seed}; expected 0 to {2**32 - 1}")
+
+    @property
+    def preparation(self) -> PrepareOptions:
+        """How to prepare the rows once they are read."""
+        return PrepareOptions(self.scale, self.features, self.bias)
+
+    @property
+    def need_all_rows_at_once(self) -> bool:
+        """Whether the rows must be held at once even if they come in parts."""
+        return self.shuffle or self.noise > 0 or self.rows is not None
+
+    @property
+    def need_all_rows(self) -> bool:
+        """Whether the rows must be held at once; otherwise the file is read in pieces."""
+        return (
+            self.preparation.learns_from_rows
+            or self.shuffle
+            or self.noise > 0
+            or (self.bias and self.num_features is None)
+        )
+
+
+def load_data(source: str | Path, options: DataOptions) -> Dataset:
+    """Read, shuffle, limit, add label noise, choose features, scale: in this order."""
+    with passing("read"):
+        data = _read(source, options)
+    with passing("prepare"):
+        return options.preparation.apply(data)
+
+
+def _read(source: str | Path, options: DataOptions) -> Dataset:
+    data = read(
+        source,
+        positive=options.positive,
+        rows=None if options.shuffle else options.rows,
+        index_base=options.index_base,
+        num_features=options.num_features,
+        seed=options.seed,
+    )
+    if options.shuffle:
+        data = shuffle(data, seed=options.seed)
+        if options.rows is not None:
+            data = data.take(slice(options.rows))
+    if options.noise:
+        data = add_noise(data, options.noise, seed=options.seed)
+    return data

@@ -1,0 +1,148 @@
+"""Arrays to a `Dataset`; choice, scaling and bias of features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qcompile.data.column_statistics import ColumnStatistics
+from qcompile.data.rows import canonical, check_classes, check_sizes, featureless, no_rows
+from qcompile.errors import InputError
+from qcompile.stages.arrays import Matrix, frozen
+from qcompile.stages.dataset import Dataset
+from qcompile.stages.preparation import SCALINGS, Preparation
+from qcompile.stages.source import Source
+
+__all__ = ["PrepareOptions", "from_arrays", "prepare"]
+
+
+@dataclass(frozen=True)
+class PrepareOptions:
+    """How to prepare raw rows: the options of `prepare`."""
+
+    scale: str = "none"
+    features: int | None = None
+    bias: bool = False
+    like: Dataset | None = None
+
+    @classmethod
+    def of(cls, wanted: PrepareOptions | Mapping[str, Any]) -> PrepareOptions:
+        """Return the options as they are, or made of a mapping.
+
+        >>> PrepareOptions.of({"scale": "standard"}).scale
+        'standard'
+        """
+        if isinstance(wanted, PrepareOptions):
+            return wanted
+        given, known = dict(wanted), [field.name for field in fields(cls)]
+        unknown = sorted(set(given) - set(known))
+        if unknown:
+            raise InputError(f"preparation with {unknown[0]!r}; expected {', '.join(known)}")
+        return cls(**given)
+
+    @property
+    def learns_from_rows(self) -> bool:
+        """Whether other rows would have been prepared differently."""
+        return self.features is not None or self.scale in ("standard", "max-abs")
+
+    def apply(self, data: Dataset) -> Dataset:
+        """Return the rows prepared."""
+        return prepare(
+            data, scale=self.scale, features=self.features, bias=self.bias, like=self.like
+        )
+
+
+def from_arrays(
+    x: Matrix,
+    labels: ArrayLike,
+    *,
+    positive: float | None = None,
+    source: Mapping[str, Any] | None = None,
+    name: str = "data",
+) -> Dataset:
+    """Return a data set of rows (dense or sparse) and their two labels.
+
+    >>> from_arrays([[1.0], [2.0]], [0, 5]).y
+    array([-1.,  1.])
+    """
+    import scipy.sparse as sp
+
+    values = np.asarray(labels, dtype=np.float64)
+    known = Source.of(source or {})
+    if name == "data":
+        name = known.name or name
+    rows: Any = canonical(x) if sp.issparse(x) else frozen(x)
+    stored = rows.data if sp.issparse(rows) else rows
+    if rows.ndim != 2 or values.shape != (rows.shape[0],):
+        raise InputError(f"{name}: rows of shape {rows.shape} with labels of {values.shape}")
+    if not len(values):
+        raise no_rows(name)
+    if rows.shape[1] == 0:
+        raise featureless(name)
+    if not (np.isfinite(stored).all() and np.isfinite(values).all()):
+        raise InputError(f"{name}: a value is NaN or infinite; expected finite numbers")
+    check_sizes(stored, name)
+    classes = np.unique(values).tolist()
+    check_classes(classes, positive, name)
+    preparation = Preparation(
+        raw_features=rows.shape[1],
+        positive=classes[-1] if positive is None else positive,
+        negative=classes[0] if positive is None else None,
+    )
+    return Dataset(rows, frozen(preparation.signs(values)), preparation, known)
+
+
+def prepare(
+    data: Dataset,
+    *,
+    scale: str = "none",
+    features: int | None = None,
+    bias: bool = False,
+    like: Dataset | None = None,
+) -> Dataset:
+    """Choose the most useful features, scale them, and append a column of ones.
+
+    `features` keeps that many columns, the ones most correlated with the label. `scale` is "none",
+    "standard" (mean 0, deviation 1), "max-abs" (keeps zeros, so sparse data stay sparse) or
+    "unit-norm" (each row). What was done is kept in ``preparation`` and can be applied to raw rows.
+
+    Features are chosen and scaled by the rows given here, so set rows for tests aside before, and
+    prepare them `like` the others:
+
+    >>> from qcompile import read, split
+    >>> rows, held = split(read("breast-cancer"), (0.7, 0.3), seed=1)
+    >>> rows = prepare(rows, scale="standard", features=5)
+    >>> held = prepare(held, like=rows)
+    """
+    if like is not None:
+        return _prepared_like(data, like, own=scale != "none" or features is not None or bias)
+    if scale not in SCALINGS:
+        raise InputError(f"scaling {scale!r}; expected one of {', '.join(SCALINGS)}")
+    if not data.preparation.is_identity:
+        raise InputError("these data are prepared already; prepare raw data once")
+    if features is None and scale in ("none", "unit-norm"):
+        preparation = replace(data.preparation, unit_norm=scale == "unit-norm", bias=bias)
+    else:
+        columns = ColumnStatistics.of(data.x, data.y)
+        preparation = columns.preparation(
+            data.preparation, scale=scale, features=features, bias=bias
+        )
+    return replace(data, x=preparation.apply(data.x), preparation=preparation)
+
+
+def _prepared_like(data: Dataset, like: Dataset, *, own: bool) -> Dataset:
+    made, raw = like.preparation, data.preparation
+    if own:
+        raise InputError("prepare like other data, or by scale, features and bias; not both")
+    if not raw.is_identity:
+        raise InputError("these data are prepared already; prepare raw data once")
+    if (raw.positive, raw.negative) != (made.positive, made.negative):
+        raise InputError(
+            f"labels {raw.positive:g} and {raw.negative:g}; expected {made.positive:g} and "
+            f"{made.negative:g}, as in the other data"
+        )
+    return replace(data, x=made.apply(data.x), preparation=made)

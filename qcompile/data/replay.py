@@ -1,0 +1,73 @@
+"""Read the rows of an earlier run again, as its record says."""
+
+from __future__ import annotations
+
+from qcompile.data.named_sets import is_named
+from qcompile.data.read import read, read_rows
+from qcompile.data.split import add_noise, shuffle
+from qcompile.errors import InputError
+from qcompile.stages.arrays import Floats, Matrix, frozen
+from qcompile.stages.classifier import Classifier
+from qcompile.stages.dataset import Dataset
+from qcompile.stages.labels import shown
+from qcompile.stages.preparation import Preparation
+from qcompile.stages.problem import Problem
+from qcompile.stages.source import Source
+
+__all__ = ["prepared", "raw_rows", "same_rows"]
+
+
+def same_rows(data: str, problem: Problem | Classifier) -> Dataset:
+    """Read the rows that a problem was compiled from, prepared as for it."""
+    prepared, source = problem.preparation, problem.source
+    if prepared is None:
+        raise InputError("this problem does not say how its data were prepared")
+    _check_record(source)
+    shuffled = source.shuffle_seed is not None
+    rows = read(
+        data,
+        positive=prepared.positive if prepared.negative is None else None,
+        rows=None if shuffled else source.rows,
+        index_base=source.index_base,
+        num_features=None if is_named(data) else prepared.raw_features,
+        seed=source.seed or 0,
+    )
+    if source.shuffle_seed is not None:
+        rows = shuffle(rows, seed=source.shuffle_seed).take(slice(source.rows))
+    if source.noise is not None:
+        rows = add_noise(rows, source.noise, seed=source.noise_seed or 0)
+    return Dataset(prepared.apply(rows.x), rows.y, prepared, rows.source)
+
+
+def _check_record(source: Source) -> None:
+    for name in source.invalid:
+        raise InputError(f"the record of its data has an invalid {name}: {shown(source[name])}")
+    if source.noise is not None and source.noise_seed is None:
+        raise InputError("the record of its data has noise, but noise_seed is missing")
+
+
+def prepared(data: str, problem: Problem | Classifier) -> Dataset:
+    """Read data with known labels, prepared as in training."""
+    preparation = problem.preparation
+    assert preparation is not None
+    rows, labels = raw_rows(data, preparation.raw_features, problem.source.index_base)
+    _check_labels(data, labels, preparation)
+    return Dataset(preparation.apply(rows), frozen(preparation.signs(labels)), preparation)
+
+
+def raw_rows(data: str, features: int, index_base: int | None) -> tuple[Matrix, Floats]:
+    """Read rows as wide as those of training, with indices counted from the same base."""
+    if is_named(data):
+        rows, labels, _ = read_rows(data)
+    else:
+        rows, labels, _ = read_rows(data, num_features=features, index_base=index_base)
+    return rows, labels
+
+
+def _check_labels(data: str, labels: Floats, preparation: Preparation) -> None:
+    unknown = preparation.unknown_labels(labels)
+    if unknown:
+        raise InputError(
+            f"{data}: label {unknown[0]:g} was never seen in training; expected "
+            f"{preparation.positive:g} or {preparation.negative:g}"
+        )

@@ -1,0 +1,160 @@
+"""Rows of a file in pieces, for data that do not fit in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from qcompile.data.rows import (
+    check_classes,
+    check_limits,
+    featureless,
+    index_base_of,
+    matrix_of,
+    no_rows,
+    source_of,
+)
+from qcompile.data.svmlight import Piece, SvmlightReader, shortest
+from qcompile.errors import InputError
+from qcompile.stages.arrays import Floats, Matrix
+from qcompile.stages.preparation import Preparation
+from qcompile.stages.source import Source
+
+__all__ = ["LateIndexZeroError", "RowStream"]
+
+
+_BATCH_BYTES = 1 << 26
+
+
+class LateIndexZeroError(InputError):
+    """Index 0 in a file that seemed to count from 1; reading it as counting from 0 works."""
+
+
+class RowStream:
+    """Read an svmlight file piece by piece, in bounded memory, once.
+
+    Iterating gives (rows, signs). Until the file is exhausted nobody can know which of its labels
+    is the larger one: signs are relative to the first label seen, and `flip` tells at the end
+    whether they must be turned round. `preparation` and `source` are known at the end too.
+    Of a part of the data nothing is demanded: it may have one class only, or no row at all.
+    """
+
+    def __init__(
+        self,
+        source: str | Path | SvmlightReader,
+        *,
+        positive: float | None = None,
+        rows: int | None = None,
+        index_base: int | None = None,
+        num_features: int | None = None,
+        unit_norm: bool = False,
+        bias: bool = False,
+        is_part: bool = False,
+    ) -> None:
+        check_limits(rows, index_base, num_features)
+        if bias and num_features is None:
+            raise InputError("a bias column in a stream needs the number of features beforehand")
+        self._reader = source if isinstance(source, SvmlightReader) else SvmlightReader(source)
+        self._is_part = is_part
+        self._positive, self._rows = positive, rows
+        self._base, self._num_features = index_base, num_features
+        self._guessed = index_base is None
+        self._unit_norm, self._bias = unit_norm, bias
+        self._seen: list[float] = []
+        self._count = self._width = 0
+
+    def __iter__(self) -> Iterator[tuple[Matrix, Floats]]:
+        for pieces in self._batches():
+            if self._base is None:
+                self._base = index_base_of(pieces)
+            if self._guessed and index_base_of(pieces) < self._base:
+                raise LateIndexZeroError(
+                    f"{self._reader.name}: index 0 after {self._count:,} rows without it; "
+                    "expected a 1-based file (pass index_base=0 if it is 0-based)"
+                )
+            x = matrix_of(pieces, base=self._base, num_features=self._num_features)
+            signs = np.concatenate([self._signs(piece) for piece in pieces])
+            self._count += len(signs)
+            self._width = max(self._width, x.shape[1])
+            yield self._prepared(x.shape[1]).apply(x), signs
+        self._check_end()
+
+    def _batches(self) -> Iterator[list[Piece]]:
+        """Join small pieces, to spread the fixed cost of a batch."""
+        batch: list[Piece] = []
+        found = 0
+        for piece in self._reader:
+            batch.append(piece if self._rows is None else piece.take(self._rows - found))
+            found += len(batch[-1])
+            if found == self._rows:
+                break
+            if sum(part.nbytes for part in batch) >= _BATCH_BYTES:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    @property
+    def labels(self) -> tuple[float, ...]:
+        """Labels in the order in which they were seen."""
+        return tuple(self._seen)
+
+    @property
+    def index_base(self) -> int | None:
+        """First index of the file; None if there was no row to tell."""
+        return self._base
+
+    @property
+    def flip(self) -> bool:
+        """Whether the first label seen turned out to be the negative one."""
+        return self._positive is None and self._seen[0] < self._seen[1]
+
+    @property
+    def preparation(self) -> Preparation:
+        """What was done to the rows, with the final labels and number of features."""
+        return self._prepared(self._width)
+
+    @property
+    def source(self) -> Source:
+        """Where the rows came from."""
+        return source_of(self._reader, self._count, self._base or 0)
+
+    def _prepared(self, width: int) -> Preparation:
+        positive, negative = self._positive, None
+        if positive is None:
+            positive = max(self._seen)
+            negative = min(self._seen) if len(self._seen) > 1 else None
+        return Preparation(
+            raw_features=width,
+            positive=positive,
+            negative=negative,
+            unit_norm=self._unit_norm,
+            bias=self._bias,
+        )
+
+    def _signs(self, piece: Piece) -> Floats:
+        _, first = np.unique(piece.labels, return_index=True)
+        for row in np.sort(first):
+            label = float(piece.labels[row])
+            if label not in self._seen and (len(self._seen) < 100 or label == self._positive):
+                self._seen.append(label)
+            if self._positive is None and len(self._seen) == 3:
+                raise InputError(
+                    f"{self._reader.name}, line {piece.lines[row]}: label {shortest(label)} is a "
+                    f"third class after {shortest(self._seen[0])} and {shortest(self._seen[1])}; "
+                    "expected two: "
+                    "choose one against the rest with positive=LABEL"
+                )
+        positive = self._seen[0] if self._positive is None else self._positive
+        return np.where(piece.labels == positive, 1.0, -1.0)
+
+    def _check_end(self) -> None:
+        if self._is_part:
+            return
+        if self._count == 0:
+            raise no_rows(self._reader.name)
+        if self._width == 0:
+            raise featureless(self._reader.name)
+        check_classes(self._seen, self._positive, self._reader.name)

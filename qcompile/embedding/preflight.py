@@ -1,0 +1,199 @@
+"""Decide before any search whether a problem can fit on a machine, and which problem would.
+
+A chain of k qubits with at most D couplers each has at most k D - 2 (k - 1) couplers to other
+chains. A variable with g neighbours therefore needs at least (g - 2) / (D - 2) qubits. If these
+counts exceed the machine, no method finds an embedding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from qcompile.embedding.capacity import largest_bits, likely_qubits
+from qcompile.files.machines import catalogue
+from qcompile.stages.machine import Machine
+from qcompile.stages.qubo import Qubo
+from qcompile.stages.record import Record
+
+__all__ = ["Preflight", "least_qubits", "most_bits", "preflight"]
+
+
+@dataclass(frozen=True)
+class Preflight(Record):
+    """What is known before the search.
+
+    `least` is a number of qubits that every embedding needs. `likely` is the number that one is
+    expected to need; it is None unless the problem is a cubic with most of its terms. `surely` says
+    that a complete graph of this size has an embedding (None: not tried). `impossible` is proved;
+    if it is False, a search may still fail. `message` says why it is impossible, and what would
+    fit.
+    """
+
+    variables: int
+    couplings: int
+    least: int
+    likely: int | None
+    surely: bool | None
+    impossible: bool
+    message: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values by key."""
+        return {
+            "variables": self.variables,
+            "couplings": self.couplings,
+            "qubits_at_least": self.least,
+            "qubits_likely": self.likely,
+            "fits_even_if_complete": self.surely,
+            "impossible": self.impossible,
+            "advice": self.message,
+        }
+
+
+def preflight(qubo: Qubo, machine: Machine, *, clique: bool = False) -> Preflight:
+    """Compare the counts of a problem with a machine; with `clique` also try busclique.
+
+    >>> from qcompile import Pubo, load_machine, quadratize
+    >>> pairs = {(i, j): 1.0 for i in range(40) for j in range(i)}
+    >>> preflight(quadratize(Pubo.from_dict(pairs)), load_machine("chimera4")).impossible
+    True
+    """
+    reasons = _reasons(qubo, machine)
+    likely = None
+    if _is_full_cubic(qubo):
+        likely = likely_qubits(machine, qubo.logical, len(qubo.ancillas))
+    message = ""
+    if reasons:
+        message = f"{reasons[0]}; {_way_out(qubo, machine)}"
+    elif likely is not None and likely > len(machine.nodes):
+        message = (
+            f"about {likely} qubits would be needed and {machine.name} has {len(machine.nodes)}; "
+            f"{_way_out(qubo, machine)}"
+        )
+    return Preflight(
+        variables=qubo.variables,
+        couplings=len(qubo.first),
+        least=least_qubits(qubo, machine),
+        likely=likely,
+        surely=_fits_as_clique(qubo, machine) if clique and not reasons else None,
+        impossible=bool(reasons),
+        message=message,
+    )
+
+
+def _is_full_cubic(qubo: Qubo) -> bool:
+    """Whether the formula for cubics applies: no nested ancillas, and most couplings exist."""
+    bits, ancillas = qubo.logical, len(qubo.ancillas)
+    if not ancillas or qubo.ancillas.factors.max() >= bits or (qubo.first >= bits).any():
+        return False
+    return bool(2 * len(qubo.first) >= bits * (bits - 1) / 2 + ancillas * bits / 2)
+
+
+def _fits_as_clique(qubo: Qubo, machine: Machine) -> bool:
+    """Whether busclique can embed a complete graph of this size, dead qubits considered."""
+    from minorminer.busclique import busgraph_cache
+
+    try:
+        return len(busgraph_cache(machine.graph).largest_clique()) >= qubo.variables
+    except OSError:
+        return False
+
+
+def least_qubits(qubo: Qubo, machine: Machine) -> int:
+    """Return a number of qubits that every embedding needs."""
+    most = _most_couplers(machine)
+    degrees = _degrees(qubo)
+    if most <= 2:  # paths and rings: a chain has at most two neighbours
+        return qubo.variables
+    return int(np.maximum(1, -(-(degrees - 2) // (most - 2))).sum())
+
+
+def most_bits(machine: Machine, degree: int = 3) -> int:
+    """Return the bits of the largest complete polynomial with no more numbers than the machine.
+
+    Q qubits and C couplers have Q + C + 1 numbers to set, the offset included. Almost no polynomial
+    with more coefficients fits, by any quadratization and any embedding.
+
+    >>> from qcompile import load_machine
+    >>> most_bits(load_machine("advantage")), most_bits(load_machine("advantage"), 6)
+    (65, 19)
+    """
+    room = len(machine.nodes) + len(machine.edges) + 1
+    bits = 0
+    while sum(comb(bits + 1, j) for j in range(degree + 1)) <= room:
+        bits += 1
+    return bits
+
+
+def _reasons(qubo: Qubo, machine: Machine) -> list[str]:
+    """Return the reasons why the problem cannot fit, the simplest first."""
+    qubits, couplers = len(machine.nodes), len(machine.edges)
+    least = least_qubits(qubo, machine)
+    name = machine.name
+    reasons = []
+    if qubo.variables > qubits:
+        reasons.append(f"{qubo.variables} variables need as many qubits; {name} has {qubits}")
+    if len(qubo.first) > couplers:
+        reasons.append(f"{len(qubo.first)} couplings need as many couplers; {name} has {couplers}")
+    if least > qubits:
+        reasons.append(
+            f"at least {least} qubits are needed, as a qubit of {name} has at most "
+            f"{_most_couplers(machine)} couplers; it has {qubits} qubits"
+        )
+    if _most_couplers(machine) == 0 and len(qubo.first):
+        reasons.append(f"{name} has no working coupler")
+    if reasons and _coefficients(qubo) > qubits + couplers + 1:
+        reasons[0] += (
+            f" (the polynomial has {_coefficients(qubo)} coefficients, {name} only "
+            f"{qubits + couplers + 1} numbers to set: no other reduction would help)"
+        )
+    return reasons
+
+
+def _coefficients(qubo: Qubo) -> int:
+    """Return the number of coefficients of the cubic that a QUBO was made of."""
+    own = int(np.count_nonzero((qubo.first < qubo.logical) & (qubo.second < qubo.logical)))
+    return 1 + qubo.logical + own + int(qubo.ancillas.terms.sum())
+
+
+def _most_couplers(machine: Machine) -> int:
+    return int(np.bincount(machine.edges.reshape(-1)).max(initial=0))
+
+
+def _degrees(qubo: Qubo) -> np.ndarray[Any, np.dtype[np.int64]]:
+    both = np.concatenate([qubo.first, qubo.second])
+    return np.bincount(both, minlength=qubo.variables).astype(np.int64)
+
+
+def _way_out(qubo: Qubo, machine: Machine) -> str:
+    """Return what would fit, in words: another machine, fewer bits, fewer features."""
+    full = _is_full_cubic(qubo)
+    others = [
+        name
+        for name, other in catalogue().items()
+        if name != machine.name
+        and not _counts_forbid(qubo, other)
+        and (not full or largest_bits(other) >= qubo.logical)
+    ]
+    offers = ["machine=" + " or ".join(f'"{name}"' for name in others)] if others else []
+    room = largest_bits(machine)
+    encoding = qubo.encoding
+    if encoding is not None and full:
+        for bits in range(encoding.bits - 1, 0, -1):
+            if bits * encoding.features <= room:
+                offers.append(f"bits={bits}")
+                break
+        features = room // encoding.bits
+        if 0 < features < encoding.features:
+            offers.append(f"features={features}")
+    if not offers:
+        return f"{machine.name} takes complete cubics of up to about {room} bits"
+    return f"what {'would' if full else 'may'} fit: {', '.join(offers)}"
+
+
+def _counts_forbid(qubo: Qubo, machine: Machine) -> bool:
+    return least_qubits(qubo, machine) > len(machine.nodes) or len(qubo.first) > len(machine.edges)

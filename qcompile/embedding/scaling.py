@@ -1,0 +1,106 @@
+"""Scale the coefficients of an embedded problem into a machine's ranges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qcompile.stages.arrays import Floats
+from qcompile.stages.embedded import Embedded
+from qcompile.stages.record import Record
+
+__all__ = ["Scaling", "scaling_of"]
+
+
+@dataclass(frozen=True)
+class Scaling(Record):
+    """A problem scaled into the ranges of a machine.
+
+    `factor` multiplies every coefficient. `limit` names the range that stops it from being larger.
+    `smallest_coupling` and `smallest_field` are the smallest of the scaled problem that are not
+    zero. `precision` is the machine's, for fields and couplings. `below` is the share of the
+    problem's couplings (not those inside chains) that are smaller than it.
+    """
+
+    factor: float
+    limit: str
+    smallest_field: float | None
+    smallest_coupling: float | None
+    precision: tuple[float, float] | None
+    below: float | None
+    dynamic_range: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values by key."""
+        precision = self.precision
+        return {
+            "scale_factor": self.factor,
+            "scale_limited_by": self.limit,
+            "smallest_scaled_field": self.smallest_field,
+            "smallest_scaled_coupling": self.smallest_coupling,
+            "machine_precision_h": None if precision is None else precision[0],
+            "machine_precision_j": None if precision is None else precision[1],
+            "share_of_couplings_below_precision": self.below,
+            "physical_dynamic_range": self.dynamic_range,
+        }
+
+
+def scaling_of(embedded: Embedded) -> Scaling:
+    """Return how the machine scales the problem, as its auto_scale does."""
+    machine = embedded.embedding.machine
+    # The solver allows the extended range of couplings also where no chain needs it.
+    limits = {
+        "h range": _overshoot(embedded.fields, machine.h_range),
+        "J range": _overshoot(embedded.couplings, machine.strongest_coupling),
+    }
+    if machine.per_qubit_coupling_range is not None:
+        totals = _totals(embedded)
+        limits["couplings of one qubit"] = _overshoot(totals, machine.per_qubit_coupling_range)
+    if machine.per_group_coupling_range is not None:
+        # The graph does not tell the groups. In the worst case all couplers of a qubit with one
+        # sign are in one group, so each sign must keep to the limit.
+        both = np.concatenate([_totals(embedded, -1), _totals(embedded, +1)])
+        limits["couplings of one group"] = _overshoot(both, machine.per_group_coupling_range)
+    limit, most = max(limits.items(), key=lambda item: item[1])
+    factor = 1.0 / most if most else 1.0
+    own = np.abs(embedded.couplings[~embedded.in_chain]) * factor
+    fields = np.abs(embedded.fields) * factor
+    everything = np.concatenate([fields, np.abs(embedded.couplings) * factor])
+    precision = machine.precision
+    return Scaling(
+        factor=factor,
+        limit=limit if most else "nothing",
+        smallest_field=_smallest(fields),
+        smallest_coupling=_smallest(own),
+        precision=precision,
+        below=None if precision is None or not len(own) else float(np.mean(own < precision[1])),
+        dynamic_range=None
+        if _smallest(everything) is None
+        else float(everything.max()) / float(_smallest(everything) or 1.0),
+    )
+
+
+def _totals(embedded: Embedded, sign: int = 0) -> Floats:
+    """Return the sum of the couplings of each qubit: all of them, or those of one sign."""
+    values = embedded.couplings
+    if sign:
+        values = np.where(np.sign(values) == sign, values, 0.0)
+    totals = np.zeros(len(embedded.qubits))
+    np.add.at(totals, embedded.first, values)
+    np.add.at(totals, embedded.second, values)
+    return totals
+
+
+def _overshoot(values: Floats, allowed: tuple[float, float]) -> float:
+    """Return the number by which the values must be divided to just fit."""
+    low, high = float(values.min(initial=0.0)), float(values.max(initial=0.0))
+    return max(low / allowed[0], high / allowed[1], 0.0)
+
+
+def _smallest(sizes: Floats) -> float | None:
+    """Return the smallest size, without zeros and rounding errors."""
+    largest = float(sizes.max(initial=0.0))
+    kept = sizes[sizes > 1e-14 * largest]
+    return float(kept.min()) if len(kept) else None

@@ -1,0 +1,53 @@
+"""Classifiers to JSON and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+
+from qcompile.errors import FormatError
+from qcompile.files.atomic import write_atomically
+from qcompile.files.guarded import (
+    as_record,
+    check_finite,
+    check_header,
+    explained,
+    header_of,
+    read_json,
+)
+from qcompile.stages.arrays import frozen
+from qcompile.stages.classifier import Classifier
+from qcompile.stages.preparation import Preparation
+from qcompile.stages.source import ClassifierSource
+
+__all__ = ["load_classifier", "save_classifier"]
+
+
+def save_classifier(classifier: Classifier, path: str | Path) -> None:
+    """Write a classifier as JSON."""
+    content = {
+        **header_of("model"),
+        "weights": classifier.weights.tolist(),
+        "preparation": classifier.preparation.to_dict(),
+        "source": classifier.source.to_dict(),
+    }
+    with write_atomically(path) as stream:
+        stream.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def load_classifier(path: str | Path) -> Classifier:
+    """Read a classifier that `save_classifier` wrote."""
+    with explained(path):
+        content = read_json(path)
+        check_header(content, "model")
+        weights = frozen(content["weights"])
+        if weights.ndim != 1:
+            raise FormatError("weights: expected a plain list of numbers")
+        check_finite(weights)
+        preparation = Preparation.from_dict(content["preparation"])
+        for array in (preparation.center, preparation.scale):
+            if array is not None:
+                check_finite(array)
+        source = ClassifierSource.of(as_record(content["source"]))
+        return Classifier(weights, preparation, source)

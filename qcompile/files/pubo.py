@@ -1,0 +1,200 @@
+"""Polynomials of bits to disk and back, with their encodings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from qcompile.errors import FormatError
+from qcompile.files.atomic import write_atomically
+from qcompile.files.guarded import (
+    as_record,
+    check_finite,
+    check_header,
+    explained,
+    finite,
+    header_of,
+    is_zip,
+    json_items,
+    preparation_from_dict,
+    preparation_to_dict,
+    read_json,
+    read_npz,
+    write_npz,
+)
+from qcompile.files.loss import loss_from_dict, loss_to_dict
+from qcompile.stages.arrays import frozen
+from qcompile.stages.encoding import Encoding
+from qcompile.stages.origin import Origin
+from qcompile.stages.preparation import Preparation
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.source import Source
+
+__all__ = [
+    "check_widths",
+    "encoding_from_dict",
+    "encoding_to_dict",
+    "load_pubo",
+    "numbers",
+    "save_pubo",
+    "whole",
+]
+
+
+# Terms store their variables as 32-bit integers.
+_MOST_VARIABLES = 2**31 - 1
+
+
+def encoding_to_dict(encoding: Encoding) -> dict[str, Any]:
+    """Return the encoding as a record for a file."""
+    bounds = None if encoding.bounds is None else [list(pair) for pair in encoding.bounds]
+    return {
+        "features": encoding.features,
+        "bits": encoding.bits,
+        "zeta": encoding.zeta,
+        "bounds": bounds,
+    }
+
+
+def encoding_from_dict(values: Mapping[str, Any], variables: int) -> Encoding:
+    """Return the encoding of a record, after checking that it has at most `variables` bits."""
+    bounds = values["bounds"]
+    features, bits = int(values["features"]), int(values["bits"])
+    if bounds is None and not 0 < features * bits <= variables:
+        raise FormatError(f"{features} weights of {bits} bits do not match {variables} variables")
+    return Encoding(
+        features,
+        bits,
+        float(values["zeta"]),
+        None if bounds is None else tuple((int(low), int(high)) for low, high in bounds),
+    )
+
+
+def save_pubo(pubo: Pubo, path: str | Path) -> None:
+    """Write a polynomial as .npz if the name ends so, otherwise as JSON."""
+    header = {
+        **header_of("pubo"),
+        "variables": pubo.variables,
+        "constant": pubo.constant,
+        "encoding": None if pubo.encoding is None else encoding_to_dict(pubo.encoding),
+        "loss": None if pubo.loss is None else loss_to_dict(pubo.loss),
+        "l0": pubo.l0,
+        "dropped": pubo.dropped,
+        "preparation": preparation_to_dict(pubo.preparation),
+        "source": pubo.source.to_dict(),
+    }
+    if str(path).endswith(".npz"):
+        arrays: dict[str, NDArray[Any]] = {}
+        for degree, (rows, values) in enumerate(
+            zip(pubo.indices, pubo.coefficients, strict=True), 1
+        ):
+            arrays[f"indices_{degree}"] = rows
+            arrays[f"coefficients_{degree}"] = values
+        write_npz(path, header, arrays)
+        return
+    with write_atomically(path) as stream:
+        _write_pubo_json(stream, header, pubo)
+
+
+def _write_pubo_json(stream: IO[bytes], header: Mapping[str, Any], pubo: Pubo) -> None:
+    stream.write(orjson.dumps(header)[:-1] + b',"terms":[')
+    for degree, (rows, values) in enumerate(zip(pubo.indices, pubo.coefficients, strict=True), 1):
+        stream.write(b"\n," if degree > 1 else b"\n")
+        stream.write(b'{"degree":%d,"indices":[' % degree)
+        stream.writelines(json_items(rows))
+        stream.write(b'],\n"coefficients":[')
+        stream.writelines(json_items(values))
+        stream.write(b"]}")
+    stream.write(b"\n]}\n")
+
+
+def load_pubo(path: str | Path) -> Pubo:
+    """Read a polynomial that `save_pubo` wrote."""
+    with explained(path):
+        if is_zip(path):
+            header, arrays = read_npz(path, "pubo")
+            degrees = range(1, len(arrays) // 2 + 1)
+            terms = [(arrays[f"indices_{j}"], arrays[f"coefficients_{j}"]) for j in degrees]
+        else:
+            header = read_json(path)
+            check_header(header, "pubo")
+            terms = [(t["indices"], t["coefficients"]) for t in header["terms"]]
+        return _pubo_from(header, terms)
+
+
+def _pubo_from(header: Mapping[str, Any], terms: list[tuple[Any, Any]]) -> Pubo:
+    variables = int(header["variables"])
+    if not 0 <= variables <= _MOST_VARIABLES:
+        raise FormatError(f"{variables:.3g} variables; expected 0 to {_MOST_VARIABLES}")
+    indices, coefficients = [], []
+    for degree, (rows, values) in enumerate(terms, 1):
+        index = whole(rows, dimensions=2).reshape(-1, degree)
+        _check_terms(index, variables)
+        indices.append(frozen(index, np.int32))
+        coefficients.append(frozen(numbers(values)))
+        check_finite(coefficients[-1])
+    encoding = header["encoding"]
+    pubo = Pubo(
+        variables=variables,
+        constant=finite(header["constant"]),
+        indices=tuple(indices),
+        coefficients=tuple(coefficients),
+        origin=Origin(
+            encoding=None if encoding is None else encoding_from_dict(encoding, variables),
+            loss=None if header["loss"] is None else loss_from_dict(header["loss"]),
+            l0=finite(header["l0"]),
+            dropped=finite(header["dropped"]),
+            preparation=preparation_from_dict(header["preparation"]),
+            source=Source.of(as_record(header["source"])),
+        ),
+    )
+    if pubo.encoding is not None and pubo.encoding.variables > variables:
+        raise FormatError(f"{pubo.encoding.variables} bits of weights exceed {variables} variables")
+    check_widths(pubo.encoding, pubo.preparation)
+    return pubo
+
+
+def _check_terms(rows: NDArray[np.int64], variables: int) -> None:
+    """Raise FormatError unless members and rows ascend and no row is repeated."""
+    if not len(rows):
+        return
+    if rows.min() < 0 or rows.max() >= variables:
+        raise FormatError(f"a term uses an invalid variable; expected 0 to {variables - 1}")
+    if np.any(np.diff(rows, axis=1) <= 0):
+        raise FormatError("the variables of a term are not ascending")
+    step = np.diff(rows, axis=0)
+    first = np.argmax(step != 0, axis=1)
+    if np.any(step[np.arange(len(step)), first] <= 0):
+        raise FormatError("terms are repeated or not in order")
+
+
+def check_widths(encoding: Encoding | None, preparation: Preparation | None) -> None:
+    """Raise FormatError unless there is one weight for each feature of the prepared data."""
+    if encoding is None or preparation is None or encoding.features == preparation.features:
+        return
+    raise FormatError(
+        f"{encoding.features} weights do not match {preparation.features} features of prepared data"
+    )
+
+
+def numbers(values: Any, *, dimensions: int = 1) -> NDArray[Any]:
+    """Return an array of numbers, or raise FormatError."""
+    array = np.asarray(values)
+    if not array.size:
+        return array.reshape(-1)
+    if array.ndim != dimensions or array.dtype.kind not in "iuf":
+        raise FormatError("expected a plain list of numbers")
+    return array
+
+
+def whole(values: Any, *, dimensions: int = 1) -> NDArray[np.int64]:
+    """Return an array of integers, or raise FormatError."""
+    array = numbers(values, dimensions=dimensions)
+    if array.size and array.dtype.kind not in "iu":
+        raise FormatError("expected whole numbers for variables")
+    return array.astype(np.int64)

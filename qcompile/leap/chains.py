@@ -1,0 +1,56 @@
+"""Find chains of qubits on the present working graph, or reuse chains found before."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+from qcompile.embedding.embed import find_embedding
+from qcompile.errors import InputError, QcompileError
+from qcompile.leap.job_store import list_jobs
+from qcompile.runtime.progress import muted
+from qcompile.stages.embedded import Embedding, check_embedding, problem_id
+from qcompile.stages.machine import Machine
+from qcompile.stages.qubo import Qubo
+
+__all__ = ["earlier_chains", "find_chains", "move_chains"]
+
+
+_log = logging.getLogger("qcompile")
+
+
+def move_chains(embedding: Embedding, qubo: Qubo, machine: Machine) -> Embedding | None:
+    """Return the same chains on the machine's present graph, or None if it lacks some of them."""
+    try:
+        check_embedding(embedding, qubo, machine)
+    except InputError as error:
+        _log.warning(
+            "warning: searching for new chains on the present graph of %s: %s", machine.name, error
+        )
+        return None
+    return replace(embedding, machine=machine)
+
+
+def earlier_chains(qubo: Qubo, machine: Machine, jobs: str | Path | None) -> Embedding | None:
+    """Return the chains of an earlier job of the same structure on the same working graph."""
+    wanted = (problem_id(qubo), machine.graph_id)
+    for job in reversed(list_jobs(jobs)):
+        if job.solver_type != "qpu":
+            continue
+        try:
+            found = job.embedding(job.parts[0])
+            if (found.problem, found.machine.graph_id) != wanted:
+                continue
+            check_embedding(found, qubo, machine)
+        except QcompileError:
+            continue
+        _log.info("reusing the chains of job %s", job.id)
+        return replace(found, machine=machine)
+    return None
+
+
+def find_chains(qubo: Qubo, machine: Machine, seed: int = 0) -> Embedding:
+    """Search for chains on a machine."""
+    with muted():  # the search counts tries, the job counts parts
+        return find_embedding(qubo, machine, seed=seed)

@@ -1,0 +1,259 @@
+"""A job: one submission, recorded in a folder that outlives every crash."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import secrets
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from qcompile.errors import FormatError, InputError, LeapError
+from qcompile.files import atomic, guarded, pubo, qubo
+from qcompile.files.embedding import load_embedding, save_embedding
+from qcompile.leap.cost import MOST_PARTS, Cost
+from qcompile.leap.records import (
+    ANSWERED,
+    CANCELLED,
+    DONE,
+    FAILED,
+    OVER,
+    SENT,
+    STAGES,
+    Part,
+    Solver,
+    State,
+)
+from qcompile.stages.display import Displayed, many, quoted
+from qcompile.stages.embedded import Embedding
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
+
+__all__ = ["JOB_ID", "Job", "digest_of", "jobs_folder"]
+
+
+_log = logging.getLogger("qcompile")
+
+JOB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Job(Displayed):
+    """A submission: what was asked for, of which solver, and the folder that keeps it.
+
+    The fields other than `folder` are the content of ``job.json`` in its order; they never change.
+    How far the parts have come is read from the folder each time it is asked for. `account` is a
+    keyed digest of the token, `digests` has the SHA-256 of the files that must not change.
+    """
+
+    folder: Path
+    id: str
+    label: str
+    created: str
+    solver_type: str
+    solver: Solver
+    endpoint: str
+    account: str
+    repair: str
+    chain_strength: float | None
+    digests: Mapping[str, str]
+    source: str = ""
+    profile: str = ""
+    region: str = ""
+    cost: Cost
+    parts: tuple[Part, ...]
+
+    def _line(self) -> str:
+        return f"{quoted(self.id)}, {many(len(self.parts), 'part')} for {quoted(self.solver.name)}"
+
+    def _facts(self) -> Mapping[str, object]:
+        return {
+            "id": self.id,
+            "label": self.label,
+            "created": self.created,
+            "solver": self.solver.name,
+            "data": self.source or None,
+            "parts": len(self.parts),
+            "folder": self.folder,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the content of job.json as plain values."""
+        content = {field.name: getattr(self, field.name) for field in fields(self)}
+        del content["folder"]
+        return content | {
+            "solver": self.solver.to_dict(),
+            "digests": dict(self.digests),
+            "cost": self.cost.to_dict(),
+            "parts": [part.to_dict() for part in self.parts],
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], folder: Path) -> Job:
+        """Return the job that a folder records, or raise FormatError if the record is invalid."""
+        if not isinstance(values["id"], str) or not JOB_ID.fullmatch(values["id"]):
+            raise FormatError("invalid job id")
+        strength = values["chain_strength"]
+        return cls(
+            folder=folder,
+            id=values["id"],
+            label=str(values["label"]),
+            created=str(values["created"]),
+            solver_type=str(values["solver_type"]),
+            solver=Solver.from_dict(values["solver"]),
+            endpoint=str(values["endpoint"]),
+            account=str(values["account"]),
+            repair=str(values["repair"]),
+            chain_strength=None if strength is None else float(strength),
+            digests=guarded.as_record(values["digests"]),
+            source=str(values["source"]),
+            profile=str(values["profile"]),
+            region=str(values["region"]),
+            cost=Cost.from_dict(guarded.as_record(values["cost"])),
+            parts=_parts_from(values["parts"], values["id"]),
+        )
+
+    # --- what was asked for ----------------------------------------------------------------
+
+    def problem(self) -> Pubo | Qubo:
+        """Read the problem, or raise FormatError if it is not the one that was submitted."""
+        path = self.folder / "problem.npz"
+        self._check_digest(path)
+        if guarded.kind_of(path) == "qcompile.pubo":
+            return pubo.load_pubo(path)
+        return qubo.load_qubo(path)[0]
+
+    def embedding(self, part: Part) -> Embedding:
+        """Read the chains that a part was sent with."""
+        path = self.folder / self.state(part).embedding
+        self._check_digest(path)
+        return load_embedding(path)
+
+    def _check_digest(self, path: Path) -> None:
+        expected = self.digests.get(path.name)
+        if expected is not None and digest_of(path) != expected:
+            raise FormatError(f"{path}: changed since the job was created; it is not used")
+
+    # --- how far it has come ---------------------------------------------------------------
+
+    def state(self, part: Part) -> State:
+        """Read how far a part has come; if that record is damaged, the part may have been sent."""
+        path = self.folder / f"part-{part.number}.json"
+        if not path.exists():
+            return State()
+        try:
+            with guarded.explained(path):
+                content = guarded.read_json(path)
+                guarded.check_header(content, "job-part")
+                return State.from_dict(content)
+        except FormatError as error:
+            _log.warning("warning: %s; the part is looked up by its label", error)
+            return State(stage=SENT, sent="?", doubts=1, message="its record is damaged")
+
+    def record(self, part: Part, **changes: Any) -> State:
+        """Change the state of a part; when this returns, the change has reached the disk."""
+        state = replace(self.state(part), **changes)
+        content = {**guarded.header_of("job-part"), **state.to_dict()}
+        with atomic.write_atomically(self.folder / f"part-{part.number}.json") as stream:
+            stream.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+        return state
+
+    def reembed(self, part: Part, embedding: Embedding) -> None:
+        """Replace the chains of one part; the other parts keep theirs."""
+        name = f"embedding-{part.number}-{secrets.token_hex(4)}.json"
+        save_embedding(embedding, self.folder / name)
+        self.record(part, embedding=name)
+
+    def answer_path(self, part: Part, ending: str = ".json") -> Path:
+        """Return the file that keeps the answer of a part."""
+        return self.folder / f"answer-{part.number}{ending}"
+
+    @property
+    def states(self) -> list[State]:
+        """How far each part has come."""
+        return [self.state(part) for part in self.parts]
+
+    @property
+    def stage(self) -> str:
+        """How far the job has come: the stage of the part that is furthest behind, or done."""
+        stages = [state.stage for state in self.states]
+        if all(stage in OVER for stage in stages):
+            if ANSWERED not in stages:
+                return FAILED if FAILED in stages else CANCELLED
+            return DONE if (self.folder / "samples.json").exists() else ANSWERED
+        return min(stages, key=STAGES.index)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from this job: two at once could send it twice.
+
+        The system releases the lock when its holder ends, however it ends. The file stays: a lock
+        on a file that was deleted and created again would exclude nobody.
+        """
+        from filelock import lock_descriptor
+
+        try:
+            stream = (self.folder / "lock").open("a")
+        except OSError as error:
+            raise InputError(
+                f"job {self.id}: {self.folder} cannot be written ({error.strerror})"
+            ) from None
+        with stream:
+            try:
+                alone = lock_descriptor(stream.fileno(), blocking=False)
+            except OSError as error:
+                raise InputError(
+                    f"job {self.id}: {self.folder} cannot be locked ({error.strerror}), and two "
+                    "processes could send it twice; keep jobs on another file system (jobs=)"
+                ) from None
+            if not alone:
+                raise LeapError(
+                    f"job {self.id}: in use by another qcompile process; wait for it, or stop it "
+                    f"and run: qcompile resume {self.name}"
+                )
+            yield
+
+    @property
+    def name(self) -> str:
+        """The name for the command line: the id, or the folder if that is in another place."""
+        known = self.folder.parent.resolve() == jobs_folder().resolve()
+        return self.id if known else shlex.quote(str(self.folder))
+
+
+def _parts_from(values: Any, job: str) -> tuple[Part, ...]:
+    if not isinstance(values, list) or not 1 <= len(values) <= MOST_PARTS:
+        raise FormatError(f"parts: expected a list of 1 to {MOST_PARTS}")
+    parts = tuple(map(Part.from_dict, values))
+    for number, part in enumerate(parts, 1):
+        # any other label could be that of somebody else's problem
+        if part.number != number or not part.label.endswith(f" {job}.{number}"):
+            raise FormatError(f"part {number}: not a part of this job")
+    return parts
+
+
+def jobs_folder(place: str | Path | None = None) -> Path:
+    """Return the folder of all jobs: `place`, QCOMPILE_JOBS, or one in the user's data."""
+    if place is not None:
+        return Path(place)
+    named = os.environ.get("QCOMPILE_JOBS")
+    if named:
+        return Path(named)
+    data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return Path(data) / "qcompile" / "jobs"
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file of a job."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read ({error.strerror})") from None

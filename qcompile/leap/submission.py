@@ -1,0 +1,335 @@
+"""Submit a problem to Leap so that it cannot be lost, and resume it after any interruption.
+
+The order of the steps is what matters. A job folder is on disk before anything is sent. A part is
+marked as sent before its request is made, and its id is written as soon as it is known. If the
+outcome of a request is not known, the part is looked up by its unique label before anything is
+sent again: one job is billed once.
+"""
+
+from __future__ import annotations
+
+import logging
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from qcompile.errors import FormatError, InputError, LeapError
+from qcompile.leap.client import Leap, connect
+from qcompile.leap.collecting import collect, decode_job
+from qcompile.leap.cost import Cost
+from qcompile.leap.job import Job, jobs_folder
+from qcompile.leap.job_store import create_job, load_job, new_job_id
+from qcompile.leap.plan import (
+    Plan,
+    Request,
+    check_label,
+    check_repair,
+    make_plan,
+    refuse_duplicate_job,
+)
+from qcompile.leap.records import ANSWERED, CANCELLED, OVER, READY, SENT, WAITING, Part
+from qcompile.leap.retry import Patience
+from qcompile.leap.sending import cancel_duplicates, cancel_parts, ensure_sent
+from qcompile.runtime.progress import News, news_to
+from qcompile.stages.classifier import Classifier
+from qcompile.stages.display import Displayed, many, quoted
+from qcompile.stages.embedded import Embedding
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
+from qcompile.stages.samples import Samples
+
+__all__ = ["Submission", "cancel", "resume", "status_text", "submit"]
+
+
+_log = logging.getLogger("qcompile")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Submission(Displayed):
+    """The result of a submission, as far as it went.
+
+    `job` is None after a dry run; `samples` is None until the machine has answered; `classifier`
+    is None for problems that were not compiled from data.
+    """
+
+    cost: Cost
+    job: Job | None = None
+    samples: Samples | None = None
+    classifier: Classifier | None = None
+
+    def _line(self) -> str:
+        if self.job is None:
+            return f"dry run for {quoted(self.cost.solver)}"
+        done = "no answer yet" if self.samples is None else many(len(self.samples), "sample")
+        return f"job {quoted(self.job.id)}, {done}"
+
+    def _facts(self) -> Mapping[str, object]:
+        return {
+            "solver": self.cost.solver,
+            "job": None if self.job is None else self.job.id,
+            "seconds billed, estimated": self.cost.seconds,
+            "samples": self.samples,
+            "classifier": self.classifier,
+        }
+
+
+@dataclass(frozen=True)
+class _Access:
+    """How to connect to the solver of a job that exists; by default as when it was submitted."""
+
+    profile: str | None
+    region: str | None
+    same_account: bool
+    patience: Patience | None
+
+
+def submit(
+    problem: Pubo | Qubo,
+    *,
+    solver: str | None = None,
+    solver_type: str = "qpu",
+    profile: str | None = None,
+    region: str | None = None,
+    reads: int = 1000,
+    label: str = "qcompile",
+    embedding: Embedding | None = None,
+    chain_strength: float | str = "torque",
+    repair: str = "majority",
+    time_limit: float | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    jobs: str | Path | None = None,
+    again: bool = False,
+    dry_run: bool = False,
+    confirm: Callable[[Cost], bool] | None = None,
+    wait: bool = True,
+    timeout: float = 3600.0,
+    patience: Patience | None = None,
+    progress: News | None = None,
+) -> Submission:
+    """Send a problem to Leap through a job folder, wait for the answer and decode it.
+
+    `solver`, `profile` and `region` are as in Ocean's configuration. `solver_type` is "qpu",
+    "hybrid" (the QUBO, for `time_limit` seconds) or "nl" (the nonlinear solver, on the weights).
+    `parameters` are sent to the solver unchanged. `confirm` is called with the cost; nothing is
+    sent if it returns False. An unfinished job of the same problem is not submitted a second time
+    unless `again` is True. After any interruption ``resume(job.id)`` continues.
+    """
+    request = Request(
+        solver=solver,
+        solver_type=solver_type,
+        profile=profile,
+        region=region,
+        reads=reads,
+        label=_normal_label(label),
+        embedding=embedding,
+        chain_strength=chain_strength,
+        repair=repair,
+        time_limit=time_limit,
+        parameters=dict(parameters or {}),
+        seed=seed,
+    )
+    _check_timeout(timeout)
+    with connect(
+        solver_type, solver=solver, profile=profile, region=region, patience=patience
+    ) as connection:
+        plan = make_plan(connection, problem, request, jobs)
+        if not (again or dry_run):
+            refuse_duplicate_job(plan, jobs)
+        if dry_run or (confirm is not None and not confirm(plan.cost)):
+            return Submission(plan.cost)
+        job = _new_job(request, plan, connection, jobs_folder(jobs))
+        job = create_job(job, plan.problem, plan.embedding)
+        _log.info("job %s", job.id)
+        with job.locked(), _status_in_errors(job), news_to(progress):
+            return _send_and_collect(job, connection, wait, timeout, first=True)
+
+
+def resume(
+    job: Job | str | Path,
+    *,
+    profile: str | None = None,
+    region: str | None = None,
+    jobs: str | Path | None = None,
+    wait: bool = True,
+    timeout: float = 3600.0,
+    same_account: bool = False,
+    patience: Patience | None = None,
+    progress: News | None = None,
+) -> Submission:
+    """Continue a job from where it stopped: send the parts that were not sent, fetch, decode.
+
+    A part that may have been sent is looked up first. No answer is fetched twice: a job whose
+    answers are on disk is decoded without the network. `same_account` states that a new token
+    belongs to the account that the job was submitted from.
+    """
+    job = job if isinstance(job, Job) else load_job(job, jobs)
+    check_label(job.label)
+    check_repair(job.repair)
+    _check_timeout(timeout)
+    with job.locked(), _status_in_errors(job):
+        if all(state.stage in OVER for state in job.states):
+            return Submission(job.cost, job, *decode_job(job))
+        access = _Access(profile, region, same_account, patience)
+        with _connected(job, access) as connection, news_to(progress):
+            return _send_and_collect(job, connection, wait, timeout, first=False)
+
+
+def cancel(
+    job: Job | str | Path,
+    *,
+    profile: str | None = None,
+    region: str | None = None,
+    jobs: str | Path | None = None,
+    same_account: bool = False,
+    patience: Patience | None = None,
+) -> list[str]:
+    """Cancel the parts that have not run yet, and return the stage of each part.
+
+    A part that was not sent will not be sent. A part that may have been sent is looked up first. A
+    part that has run is billed, and `resume` can still fetch its answer.
+    """
+    job = job if isinstance(job, Job) else load_job(job, jobs)
+    with job.locked(), _status_in_errors(job):
+        for part in job.parts:
+            if job.state(part).stage == READY:
+                job.record(part, stage=CANCELLED, message="cancelled before it was sent")
+        left = [part for part in job.parts if job.state(part).stage not in OVER]
+        if left:
+            with _connected(job, _Access(profile, region, same_account, patience)) as connection:
+                cancel_parts(job, left, connection)
+        return [state.stage for state in job.states]
+
+
+def _normal_label(label: str) -> str:
+    """Return a label in the form that a server is likely to keep: composed letters, one blank."""
+    return " ".join(unicodedata.normalize("NFC", label).split())
+
+
+def _check_timeout(timeout: float) -> None:
+    if not timeout > 0:
+        raise InputError(f"timeout {timeout:g}; expected seconds above 0")
+
+
+def _new_job(request: Request, plan: Plan, connection: Leap, place: Path) -> Job:
+    """Return the job of a plan, which has no folder yet."""
+    created = datetime.now(UTC)
+    name = new_job_id(created)
+    return Job(
+        folder=place / name,
+        id=name,
+        label=request.label,
+        created=created.isoformat(timespec="seconds"),
+        solver_type=request.solver_type,
+        solver=connection.identity,
+        endpoint=connection.endpoint,
+        account=connection.fingerprint(name),
+        repair=request.repair,
+        chain_strength=plan.chain_strength,
+        digests={},
+        source=str(plan.problem.source.get("name", "")),
+        profile=request.profile or "",
+        region=request.region or "",
+        cost=plan.cost,
+        parts=tuple(
+            Part(n, f"{request.label} {name}.{n}", parameters.get("num_reads"), parameters)
+            for n, parameters in enumerate(plan.parameters, 1)
+        ),
+    )
+
+
+@contextmanager
+def _connected(job: Job, access: _Access) -> Iterator[Leap]:
+    """Connect to the solver of a job, with the account that the job was submitted from."""
+    with connect(
+        job.solver_type,
+        solver=job.solver.name,
+        profile=access.profile or job.profile or None,
+        region=access.region or job.region or None,
+        patience=access.patience,
+    ) as connection:
+        _check_account(job, connection, access.same_account)
+        yield connection
+
+
+def _check_account(job: Job, connection: Leap, same_account: bool) -> None:
+    """Raise InputError for another account or region.
+
+    There the label of the job is not known, and the job would be sent a second time.
+    """
+    if not same_account and connection.fingerprint(job.id) != job.account:
+        raise InputError(
+            f"job {job.id} was submitted with another token: choose the same profile=, or, if the "
+            "token of the same account was renewed, give same_account=True"
+        )
+    if connection.endpoint != job.endpoint:
+        raise InputError(
+            f"job {job.id} was submitted to {job.endpoint}, and the configuration now has "
+            f"{connection.endpoint}: choose the same profile= or region="
+        )
+
+
+def _send_and_collect(
+    job: Job, connection: Leap, wait: bool, timeout: float, *, first: bool
+) -> Submission:
+    trouble = None
+    try:
+        for part in job.parts:
+            ensure_sent(job, part, connection, first=first)
+    except LeapError as error:
+        if not any(state.stage == WAITING for state in job.states):
+            raise
+        trouble = error  # parts that were sent are billed: fetch their answers first
+    if wait:
+        collect(job, connection, timeout)
+        for part, state in zip(job.parts, job.states, strict=True):
+            if state.doubts and state.id is not None:
+                cancel_duplicates(job, part, connection)
+    if trouble is not None:
+        raise trouble
+    return Submission(job.cost, job, *(decode_job(job) if wait else ()))
+
+
+@contextmanager
+def _status_in_errors(job: Job) -> Iterator[None]:
+    """Add to every error where the job is, and the command that continues from there."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        _log.warning("job %s: %s", job.id, status_text(job))
+        raise
+    except (LeapError, InputError, FormatError) as error:
+        text = str(error)
+        if text.startswith(f"job {job.id}"):
+            raise
+        code = getattr(error, "code", None)
+    else:
+        return
+    raise LeapError(f"job {job.id}: {text}; {status_text(job)}", code)
+
+
+def status_text(job: Job) -> str:
+    """Return where a job is, and the command that continues it, for people."""
+    states = job.states
+    stages = [state.stage for state in states]
+    if all(stage in OVER for stage in stages) and ANSWERED not in stages:
+        return "it is over; a new one can be submitted"
+    if SENT in stages:
+        where = "it may be on the server, and is looked up by its label before anything is sent"
+    elif WAITING in stages:
+        ids = ", ".join(str(state.id) for state in states if state.stage == WAITING)
+        where = f"it is on the server as {ids}"
+    elif READY in stages and ANSWERED in stages:
+        where = (
+            f"{stages.count(ANSWERED)} of {len(stages)} parts are answered and the others were not "
+            f"sent: end it with qcompile cancel {job.name}, or try again"
+        )
+    elif READY in stages:
+        where = "it was not sent"
+    else:
+        where = "the answer is on disk"
+    return f"{where}; continue with: qcompile resume {job.name}"

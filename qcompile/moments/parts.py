@@ -1,0 +1,346 @@
+"""Moments of data in parts: files, or the partitions of a collection.
+
+Each part is summed by itself, and sums are joined in pairs along a tree that depends only on the
+number of parts. So the same parts give the same moments, bit for bit, on one machine and on many.
+A part needs no knowledge of the others: its signs are relative to the first label in it and are
+flipped when it is joined. It may have fewer features than others, only one class, or no rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from qcompile.data.column_statistics import ColumnStatistics
+from qcompile.data.rows import canonical, check_classes, check_sizes, featureless, no_rows
+from qcompile.data.stream import LateIndexZeroError, RowStream
+from qcompile.data.svmlight import SvmlightReader, digest_of_digests, shortest
+from qcompile.errors import InputError
+from qcompile.moments import products
+from qcompile.moments.accumulate import check_order, moments_of, moments_of_rows
+from qcompile.runtime.progress import muted, report
+from qcompile.stages.arrays import Floats, Matrix
+from qcompile.stages.dataset import Dataset
+from qcompile.stages.moments import Moments
+from qcompile.stages.preparation import Preparation
+from qcompile.stages.source import Source
+
+if TYPE_CHECKING:
+    from qcompile.data.options import DataOptions
+
+__all__ = [
+    "AnyPart",
+    "Part",
+    "TextPart",
+    "Total",
+    "Wanted",
+    "add_up",
+    "join",
+    "local_total",
+    "moments_of_parts",
+    "sum_part",
+]
+
+
+Handle = TypeVar("Handle")
+_MOST_LABELS = 100
+ANY_WIDTH = 0  # raw_features of a preparation that treats each row by itself
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to sum over the rows of a part; `columns` asks for the statistics for scaling."""
+
+    order: int
+    fit: bool
+    positive: float | None = None
+    index_base: int | None = None
+    num_features: int | None = None
+    preparation: Preparation | None = None
+    columns: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Sums over the rows of one part, or of several that were joined.
+
+    `labels` maps each label to the part in which it was first seen. The first label counts as +1
+    unless `Wanted.positive` names one.
+    """
+
+    name: str
+    sums: Any  # Moments or ColumnStatistics: both have + and flipped()
+    labels: Mapping[float, str]
+    index_base: int | None
+    digests: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class TextPart:
+    """Svmlight text in memory."""
+
+    text: bytes
+
+
+AnyPart = str | TextPart | Dataset | tuple[Matrix, Any]
+
+
+def sum_part(source: AnyPart, name: str, wanted: Wanted) -> Part:
+    """Return the sums over a part: a file, svmlight text, a data set, or rows and labels."""
+    # one core for matrix products, here and on workers, as their rounding depends on it
+    with products.single_threaded_blas():
+        if isinstance(source, Dataset):
+            return _sum_dataset(source, name, wanted)
+        if isinstance(source, tuple):
+            return _sum_arrays(source[0], source[1], name, wanted)
+        return _sum_text(source, name, wanted)
+
+
+def _sum_text(source: str | TextPart, name: str, wanted: Wanted) -> Part:
+    if isinstance(source, str):
+        reader = SvmlightReader(source, name=name)
+    else:
+        reader = SvmlightReader(name, text=source.text)
+    stream = RowStream(
+        reader,
+        positive=wanted.positive,
+        index_base=wanted.index_base,
+        num_features=wanted.num_features,
+        is_part=True,
+    )
+    total = _nothing(wanted)
+    for x, signs in stream:
+        total = total + _sums(x, signs, name, wanted)
+    labels = dict.fromkeys(stream.labels, reader.name)
+    digests = (reader.digest,) if isinstance(source, str) else None
+    return Part(reader.name, total, labels, stream.index_base, digests)
+
+
+def _sum_dataset(data: Dataset, name: str, wanted: Wanted) -> Part:
+    """Return the sums over rows that already have signs."""
+    if wanted.columns or wanted.preparation is not None or wanted.positive is not None:
+        raise InputError(
+            f"{name}: a data set cannot be scaled or relabelled in parts; expected lines or "
+            "arrays: use prepare() on all rows before, or leave these options out"
+        )
+    sums = moments_of(data, wanted.order, fit=wanted.fit)
+    return Part(name, sums, {1.0: name, -1.0: name}, None, None)
+
+
+def _sum_arrays(x: Any, labels: Any, name: str, wanted: Wanted) -> Part:
+    import scipy.sparse as sp
+
+    try:
+        if np.iscomplexobj(x):
+            raise TypeError
+        values = np.asarray(labels, dtype=np.float64)
+        rows: Any = canonical(x) if sp.issparse(x) else np.asarray(x, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name}: invalid rows or labels; expected real numbers") from None
+    if rows.ndim != 2 or values.shape != (rows.shape[0],):
+        raise InputError(
+            f"{name}: rows of shape {rows.shape} with labels of shape {values.shape}; expected "
+            "a label for each row"
+        )
+    stored = rows.data if sp.issparse(rows) else rows
+    if not (np.isfinite(stored).all() and np.isfinite(values).all()):
+        raise InputError(f"{name}: a value is NaN or infinite; expected finite numbers")
+    seen = _kept(dict.fromkeys(values.tolist(), name), wanted.positive)
+    positive = next(iter(seen), 1.0) if wanted.positive is None else wanted.positive
+    signs = np.where(values == positive, 1.0, -1.0)
+    return Part(name, _sums(rows, signs, name, wanted), seen, None, None)
+
+
+def _kept(labels: Mapping[float, str], positive: float | None) -> dict[float, str]:
+    """Return the first labels, and the positive one if it was seen at all."""
+    kept = dict(itertools.islice(labels.items(), _MOST_LABELS))
+    if positive is not None and positive in labels:
+        kept[positive] = labels[positive]
+    return kept
+
+
+def _sums(x: Matrix, signs: Floats, name: str, wanted: Wanted) -> Any:
+    check_sizes(x.data if hasattr(x, "indptr") else x, name)
+    if wanted.columns:
+        return ColumnStatistics.of(x, signs)
+    prepared = wanted.preparation
+    if prepared is not None:
+        if prepared.raw_features == ANY_WIDTH:
+            prepared = replace(prepared, raw_features=x.shape[1])
+        x = prepared.apply(_widened(x, prepared.raw_features))
+    return moments_of_rows(x, signs, wanted.order, fit=wanted.fit)
+
+
+def _nothing(wanted: Wanted) -> Any:
+    empty = np.zeros((0, 0)), np.zeros(0)
+    if wanted.columns:
+        return ColumnStatistics.of(*empty)
+    return moments_of_rows(*empty, wanted.order, fit=wanted.fit)
+
+
+def _widened(x: Matrix, width: int) -> Matrix:
+    """Append columns of zeros for features that this part does not have."""
+    if x.shape[1] == width:
+        return x
+    if not hasattr(x, "indptr"):
+        raise InputError(f"rows of {x.shape[1]} features; expected {width} as in other parts")
+    wider: Any = x.copy()
+    wider.resize((x.shape[0], width))
+    return wider
+
+
+def join(one: Part, two: Part, positive: float | None) -> Part:
+    """Return the sum of two parts, after making their signs agree."""
+    if None not in (one.index_base, two.index_base) and one.index_base != two.index_base:
+        raise LateIndexZeroError(
+            f"{one.name} and {two.name}: only one of them uses index 0; expected all files to "
+            "count from the same index (pass index_base=0 if they are 0-based)"
+        )
+    later = {label: name for label, name in two.labels.items() if label not in one.labels}
+    labels = _kept({**one.labels, **later}, positive)
+    if positive is None and len(labels) > 2:
+        first, second, third = itertools.islice(labels, 3)
+        raise InputError(
+            f"{labels[third]}: label {shortest(third)} is a third class after {shortest(first)} "
+            f"and {shortest(second)}; expected two: choose one against the rest with "
+            "positive=LABEL"
+        )
+    turn = positive is None and bool(two.labels) and next(iter(two.labels)) != next(iter(labels))
+    digests = None
+    if one.digests is not None and two.digests is not None:
+        digests = one.digests + two.digests
+    return Part(
+        one.name,
+        one.sums + (two.sums.flipped() if turn else two.sums),
+        labels,
+        one.index_base if two.index_base is None else two.index_base,
+        digests,
+    )
+
+
+def add_up(
+    count: int, leaf: Callable[[int], Handle], joined: Callable[[Handle, Handle], Handle]
+) -> Handle:
+    """Join leaves 0, 1, ... in pairs, holding at most log2(count) sums at a time.
+
+    >>> add_up(5, str, lambda a, b: f"({a}{b})")
+    '(((01)(23))4)'
+    """
+
+    def between(start: int, stop: int) -> Handle:
+        if stop - start == 1:
+            return leaf(start)
+        half = 1 << (stop - start - 1).bit_length() - 1
+        left = between(start, start + half)
+        return joined(left, between(start + half, stop))
+
+    return between(0, count)
+
+
+Total = Callable[[Wanted], Part]
+
+
+def moments_of_parts(
+    total: Total, name: str, options: DataOptions, order: int, *, fit: bool
+) -> Moments:
+    """Return the moments of all parts; `total` sums over them, here or on a cluster.
+
+    Scaling by columns, choosing features and a bias column need an extra pass first.
+    """
+    check_order(order)
+    _refuse_what_needs_all_rows(options)
+    wanted = Wanted(
+        order=order,
+        fit=fit,
+        positive=options.positive,
+        index_base=options.index_base,
+        num_features=options.num_features,
+    )
+    try:
+        return _moments(total, name, options, wanted)
+    except LateIndexZeroError:
+        if options.index_base is not None:
+            raise
+        return _moments(total, name, options, replace(wanted, index_base=0))
+
+
+def _moments(total: Total, name: str, options: DataOptions, wanted: Wanted) -> Moments:
+    if options.scale == "unit-norm" and options.features is None and not options.bias:
+        alone = Preparation(raw_features=ANY_WIDTH, positive=1.0, negative=None, unit_norm=True)
+        wanted = replace(wanted, preparation=alone)
+    elif options.features is not None or options.scale != "none" or options.bias:
+        found = total(replace(wanted, columns=True))
+        labels = _labels(found, name, options.positive)
+        prepared = found.sums.preparation(
+            labels, scale=options.scale, features=options.features, bias=options.bias
+        )
+        wanted = replace(wanted, preparation=prepared, num_features=found.sums.features)
+    found = total(wanted)
+    moments: Moments = found.sums
+    labels = _labels(found, name, options.positive)
+    if moments.preparation is not None:  # data sets that were prepared before
+        return replace(moments, source=Source(name=name, rows=moments.count))
+    about = Source(name=name, rows=moments.count, index_base=found.index_base)
+    if found.digests is not None and len(found.digests) > 1:
+        digest = digest_of_digests(found.digests)
+        about = replace(about, sha256=digest, parts=len(found.digests))
+    elif found.digests is not None:  # the same record as of a file that is read here
+        about = replace(about, name=Path(found.name).name, sha256=found.digests[0])
+    prepared = replace(
+        labels if wanted.preparation is None else wanted.preparation,
+        positive=labels.positive,
+        negative=labels.negative,
+    )
+    if prepared.raw_features == ANY_WIDTH:
+        prepared = replace(prepared, raw_features=moments.features)
+    moments = replace(moments, preparation=prepared, source=about)
+    # signs are relative to the first label seen, and the larger label must be +1
+    turn = options.positive is None and next(iter(found.labels)) != labels.positive
+    return moments.flipped() if turn else moments
+
+
+def _labels(part: Part, name: str, positive: float | None) -> Preparation:
+    """Return which label is positive, after checking that there are rows and two classes."""
+    if not part.sums.count:
+        raise no_rows(name)
+    if not part.sums.features:
+        raise featureless(name)
+    check_classes(tuple(part.labels), positive, name)
+    if positive is not None:
+        return Preparation(raw_features=part.sums.features, positive=positive, negative=None)
+    return Preparation(
+        raw_features=part.sums.features, positive=max(part.labels), negative=min(part.labels)
+    )
+
+
+def _refuse_what_needs_all_rows(options: DataOptions) -> None:
+    given = {"shuffle": options.shuffle, "noise": options.noise > 0, "rows": options.rows}
+    for name, is_given in given.items():
+        if is_given:
+            raise InputError(
+                f"{name}= with Dask or data in several parts: no part knows the rows of the "
+                "others; apply it to all rows at once, or leave it out"
+            )
+
+
+def local_total(sources: Sequence[AnyPart], names: Sequence[str]) -> Total:
+    """Return the function that sums over the parts here, one after the other.
+
+    Each part uses all cores. The function reports how many parts are summed.
+    """
+
+    def total(wanted: Wanted) -> Part:
+        def leaf(number: int) -> Part:
+            with muted():
+                part = sum_part(sources[number], names[number], wanted)
+            report(number + 1, len(sources))
+            return part
+
+        return add_up(len(sources), leaf, lambda one, two: join(one, two, wanted.positive))
+
+    return total

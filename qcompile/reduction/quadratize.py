@@ -1,0 +1,277 @@
+"""Pubo -> Qubo: replace products by ancillas until no term has more than two variables.
+
+An ancilla y stands for a product x_i x_j and is used elsewhere as y · s only. The gate
+
+    P x_i x_j - (P + M)(x_i + x_j) y + (P + 2M) y,    P = max s, M = max -s over all assignments,
+
+is 0 where y = x_i x_j, costs P where y is 0 instead of 1 and at least M where it is 1 instead of 0,
+so that min over y of (y s + gate) = x_i x_j s for every assignment: no smaller strengths do, and
+none need be guessed. P and M are the sums of the positive and of the negative coefficients that
+pass through the ancilla; for nested products those of the original terms (gates of larger products
+vanish when these are minimised first). A thousandth more makes the right ancilla the only minimum.
+
+Price: ⌊(N-1)²/4⌋ ancillas for a complete cubic over N bits, which no pair cover beats.
+
+The way back is `Qubo.restrict`, which drops the ancillas and counts the wrong ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.errors import InputError
+from qcompile.reduction.cover import METHODS, PairCover, cover_triples
+from qcompile.reduction.subsets import SubsetCover, cover_monomials
+from qcompile.reduction.truncate import truncate_terms, truncate_triples
+from qcompile.runtime import memory
+from qcompile.stages.arrays import Floats, frozen, sum_by
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Ancillas, Qubo
+
+__all__ = ["QuboOptions", "quadratize"]
+
+
+_MARGIN = 2.0**-10
+_ROUTES_AT_ONCE = 1 << 12
+_STRONGEST = 1e6
+
+
+def quadratize(
+    pubo: Pubo,
+    *,
+    cover: str = "auto",
+    strength: float = 1.0,
+    max_ancillas: int | None = None,
+    seed: int = 0,
+    time_limit: float = 60.0,
+) -> Qubo:
+    """Replace products until no term has more than two bits.
+
+    `cover` chooses the products: "halves", "greedy", "exact" (within `time_limit` seconds), "dimod"
+    (those of `dimod.make_quadratic`) or "auto", the fewest found. `strength` scales the gates for
+    experiments; below 1 the result may be wrong. `max_ancillas` leaves out the least important
+    terms until the budget is kept; ``Qubo.error`` bounds what that changes.
+
+    >>> qubo = quadratize(Pubo.from_dict({(0, 1, 2): -3.0, (0, 1, 3): 2.0}))
+    >>> qubo.ancillas.factors.tolist()
+    [[0, 1]]
+    """
+    if cover not in METHODS:
+        raise InputError(f"cover {cover!r}; expected one of {', '.join(METHODS)}")
+    if not 0 < strength <= _STRONGEST:
+        raise InputError(
+            f"strength {strength:g}; expected a number above 0, at most {_STRONGEST:g}"
+        )
+    if max_ancillas is not None and (max_ancillas < 0 or max_ancillas != int(max_ancillas)):
+        raise InputError(f"at most {max_ancillas} ancillas; expected a whole number from 0 on")
+    if not 0 <= seed < 2**32 or not 0 < time_limit < math.inf:
+        raise InputError(f"seed {seed}, time limit {time_limit:g}; expected 0 or more, and above 0")
+    if pubo.degree > 3:
+        covered = cover_monomials(pubo, method=cover, seed=seed)
+        if max_ancillas is None or len(covered) <= max_ancillas:
+            return _nested(pubo, covered, strength)
+        kept, fewer, error = truncate_terms(pubo, max_ancillas, method=cover, seed=seed)
+        made = _nested(kept, fewer, strength) if fewer else _cubic(kept, _no_pairs(), strength)
+        return replace(made, error=error, truncated=pubo - kept)
+    triples, _ = pubo.of_degree(3)
+    pairs = cover_triples(triples, pubo.variables, method=cover, seed=seed, time_limit=time_limit)
+    if max_ancillas is None or len(pairs) <= max_ancillas:
+        return _cubic(pubo, pairs, strength)
+    kept, pairs, error = truncate_triples(pubo, pairs, max_ancillas)
+    return replace(_cubic(kept, pairs, strength), error=error, truncated=pubo - kept)
+
+
+def _gate(gains: Floats, strength: float) -> tuple[Floats, Floats]:
+    """Return the strengths P and M from the sums of positive and of negative coefficients."""
+    spare = _MARGIN * gains.sum(axis=1)
+    return strength * (gains[:, 0] + spare), strength * (gains[:, 1] + spare)
+
+
+def _no_pairs() -> PairCover:
+    return PairCover(np.empty((0, 2), dtype=np.int32), "truncated", None, None)
+
+
+def _cubic(pubo: Pubo, cover: PairCover, strength: float) -> Qubo:
+    """Carry every triple over one pair; arrays from beginning to end."""
+    size, number = pubo.variables, len(cover)
+    memory.require(
+        48 * size + (4 * size * size if number else 0) + 32 * (sum(pubo.terms[2:3]) + 2 * number),
+        f"a QUBO of {size + number:,} variables and {sum(pubo.terms[1:3]) + 2 * number:,} pairs",
+        "use fewer bits= or features=",
+    )
+    routes = _Routes.of(pubo, cover)
+    on, off = _gate(routes.gains, strength)
+    merged = _merge_pairs(pubo, cover.pairs, on)
+    # the pairs of bits come first, then those of each ancilla in turn
+    starts = len(merged[0]) + np.concatenate([[0], np.cumsum(routes.counts + 2)])
+    first, second = np.empty((2, starts[-1]), dtype=np.int32)
+    quadratic = np.empty(starts[-1])
+    for whole, part in zip((first, second, quadratic), merged, strict=True):
+        whole[: starts[0]] = part
+    routes.fill(starts, -(on + off), first, second, quadratic)
+    linear = np.zeros(size + number)
+    singles, single_values = pubo.of_degree(1)
+    linear[singles[:, 0]] = single_values
+    linear[size:] = on + 2 * off
+    table = Ancillas(
+        frozen(cover.pairs, np.int32), frozen(routes.counts, np.int64), frozen(on), frozen(off)
+    )
+    return _qubo(pubo, linear, first, second, quadratic, table, cover, strength)
+
+
+@dataclass(frozen=True, eq=False)
+class _Routes:
+    """Which pair carries which triple: counts and sums of each, and how to write them down."""
+
+    counts: NDArray[np.int64]
+    gains: Floats
+    fill: Callable[..., None]
+
+    @classmethod
+    def of(cls, pubo: Pubo, cover: PairCover) -> _Routes:
+        size, number = pubo.variables, len(cover)
+        triples, values = pubo.of_degree(3)
+        counts, gains = np.zeros(number, dtype=np.int64), np.zeros((number, 2))
+        if not number:
+            return cls(counts, gains, lambda *arrays: None)
+        if cover.method == "halves" and len(triples) == math.comb(size, 3):
+            return cls._complete(values, size, cover.pairs, counts, gains)
+        from qcompile.reduction.cover_kernels import fill_routes, route
+
+        ids = np.full((size, size), -1, dtype=np.int32)
+        ids[cover.pairs[:, 0], cover.pairs[:, 1]] = np.arange(number)
+        routes, below = np.empty(len(triples), dtype=np.int32), np.zeros((number, 2), np.int64)
+        route(triples, values, ids, routes, counts, below, gains)
+
+        def fill(starts: NDArray[np.int64], gates: Floats, *arrays: NDArray[Any]) -> None:
+            fill_routes(triples, values, routes, starts, below, cover.pairs, gates, size, *arrays)
+
+        return cls(counts, gains, fill)
+
+    @classmethod
+    def _complete(
+        cls,
+        values: Floats,
+        size: int,
+        pairs: NDArray[np.int32],
+        counts: NDArray[np.int64],
+        gains: Floats,
+    ) -> _Routes:
+        """Take the short way for a complete cubic on halves: every triple's place is known."""
+        from qcompile.reduction.cover_kernels import fill_complete, route_complete
+
+        row = np.arange(size, dtype=np.int64)
+        before = math.comb(size, 3) - (size - row) * (size - row - 1) * (size - row - 2) // 6
+        gap = row[None, :] - row[:, None] - 1  # bits between i and j
+        skipped = gap * (size - 1) - gap * (row[:, None] + row[None, :]) // 2
+        lines = before[:, None] + skipped - row[None, :] - 1
+        route_complete(values, lines, pairs, counts, gains)
+
+        def fill(starts: NDArray[np.int64], gates: Floats, *arrays: NDArray[Any]) -> None:
+            fill_complete(values, lines, starts, pairs, gates, *arrays)
+
+        return cls(counts, gains, fill)
+
+
+def _merge_pairs(
+    pubo: Pubo, pairs: NDArray[np.integer], values: Floats
+) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
+    """Add pairs to those of the polynomial; sorted by the second variable, then the first."""
+    own, own_values = pubo.of_degree(2)
+    rows = np.concatenate([own, pairs]).astype(np.int64)
+    keys = rows[:, 1] * (1 << 32) + rows[:, 0]
+    unique, where = np.unique(keys, return_inverse=True)
+    sums = sum_by(where, np.concatenate([own_values, values]), len(unique))
+    first, second = (unique & 0xFFFFFFFF).astype(np.int32), (unique >> 32).astype(np.int32)
+    return first, second, sums
+
+
+def _nested(pubo: Pubo, cover: SubsetCover, strength: float) -> Qubo:
+    """Carry every term over at most two products of any size."""
+    size, number = pubo.variables, len(cover.factors)
+    rows, values = cover.routes, cover.values
+    gains, counts = _loads(cover, size)
+    on, off = _gate(gains, strength)
+    linear = np.zeros(size + number)
+    singles, single_values = pubo.of_degree(1)
+    linear[singles[:, 0]] = single_values
+    linear[size:] = on + 2 * off
+    ids = np.arange(size, size + number, dtype=np.int32)
+    lone = rows[:, 0] == rows[:, 1]  # a term that is one product by itself
+    np.add.at(linear, rows[lone, 0], values[lone])
+    pairs = np.concatenate(
+        [
+            np.sort(rows[~lone], axis=1),
+            np.sort(cover.factors, axis=1),
+            np.column_stack([cover.factors[:, 0], ids]),
+            np.column_stack([cover.factors[:, 1], ids]),
+        ]
+    )
+    weights = np.concatenate([values[~lone], on, -(on + off), -(on + off)])
+    first, second, quadratic = _merge_pairs(pubo, pairs, weights)
+    table = Ancillas(
+        frozen(cover.factors, np.int32), frozen(counts, np.int64), frozen(on), frozen(off)
+    )
+    return _qubo(pubo, linear, first, second, quadratic, table, cover, strength)
+
+
+def _loads(cover: SubsetCover, size: int) -> tuple[Floats, NDArray[np.int64]]:
+    """Sum up what passes through each ancilla, directly or through a product made of it."""
+    number = len(cover.factors)
+    reach = np.eye(number, dtype=np.bool_)  # reach[k]: k and all that its product is made of
+    for k, pair in enumerate(cover.factors.tolist()):
+        for factor in pair:
+            if factor >= size:
+                reach[k] |= reach[factor - size]
+    padded = np.vstack([reach, np.zeros((1, number), dtype=np.bool_)])  # the last: a single bit
+    gains, counts = np.zeros((number, 2)), np.zeros(number, dtype=np.int64)
+    for start in range(0, len(cover.routes), _ROUTES_AT_ONCE):
+        block = cover.routes[start : start + _ROUTES_AT_ONCE]
+        values = cover.values[start : start + _ROUTES_AT_ONCE]
+        ways = np.where(block >= size, block - size, number)
+        passed = (padded[ways[:, 0]] | padded[ways[:, 1]]).astype(np.float64)
+        gains += np.stack([np.maximum(values, 0) @ passed, np.maximum(-values, 0) @ passed], axis=1)
+        counts += passed.sum(axis=0).astype(np.int64)
+    return gains, counts
+
+
+def _qubo(
+    pubo: Pubo,
+    linear: Floats,
+    first: NDArray[np.int32],
+    second: NDArray[np.int32],
+    quadratic: Floats,
+    ancillas: Ancillas,
+    cover: PairCover | SubsetCover,
+    strength: float,
+) -> Qubo:
+    return Qubo(
+        logical=pubo.variables,
+        offset=pubo.constant,
+        linear=frozen(linear),
+        first=frozen(first, np.int32),
+        second=frozen(second, np.int32),
+        quadratic=frozen(quadratic),
+        ancillas=ancillas,
+        method=cover.method,
+        strength=strength,
+        optimal=cover.optimal,
+        bound=cover.bound,
+        origin=pubo.origin,
+    )
+
+
+@dataclass(frozen=True)
+class QuboOptions:
+    """How to reduce the polynomial; see `quadratize`."""
+
+    cover: str = "auto"
+    strength: float = 1.0
+    max_ancillas: int | None = None
+    time_limit: float = 60.0

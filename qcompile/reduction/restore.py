@@ -1,0 +1,80 @@
+"""Qubo -> Pubo: put the products back for the ancillas.
+
+With every ancilla replaced by the product of its factors the gates cancel, and what is left is the
+polynomial that was reduced, up to rounding.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.stages.arrays import frozen
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
+from qcompile.stages.terms import collect
+
+__all__ = ["restore"]
+
+
+# What cancels leaves dust of rounding, relative to the largest coefficient.
+_DUST = 1e-13
+
+
+def restore(qubo: Qubo) -> Pubo:
+    """Return the polynomial over the logical bits that a QUBO stands for.
+
+    >>> from qcompile import quadratize
+    >>> pubo = Pubo.from_dict({(0, 1, 2): 2.0, (0, 3): 1.0})
+    >>> restore(quadratize(pubo)).to_dict()
+    {(): 0.0, (0, 3): 1.0, (0, 1, 2): 2.0}
+    """
+    members = _members(qubo)
+    rows = np.concatenate(
+        [
+            np.pad(members, ((0, 0), (0, members.shape[1])), constant_values=qubo.logical),
+            np.concatenate([members[qubo.first], members[qubo.second]], axis=1),
+        ]
+    )
+    values = np.concatenate([qubo.linear, qubo.quadratic])
+    rows = _distinct(rows, qubo.logical)
+    largest = float(np.abs(values).max(initial=0.0))
+    constant, indices, coefficients = qubo.offset, [], []
+    degrees = np.count_nonzero(rows < qubo.logical, axis=1)
+    for degree in range(1, int(degrees.max(initial=0)) + 1):
+        chosen = degrees == degree
+        terms, sums = collect(rows[chosen, :degree], values[chosen])
+        kept = np.abs(sums) > _DUST * largest
+        indices.append(frozen(terms[kept], np.int32))
+        coefficients.append(frozen(sums[kept]))
+    while coefficients and not len(coefficients[-1]):
+        indices.pop()
+        coefficients.pop()
+    pubo = Pubo(
+        variables=qubo.logical,
+        constant=constant,
+        indices=tuple(indices),
+        coefficients=tuple(coefficients),
+        origin=qubo.origin,
+    )
+    return pubo if qubo.truncated is None else pubo.with_terms(pubo + qubo.truncated)
+
+
+def _members(qubo: Qubo) -> NDArray[np.int32]:
+    """Return the bits whose product each variable is, ascending, padded with `logical`."""
+    sets: list[tuple[int, ...]] = [(v,) for v in range(qubo.logical)]
+    for a, b in qubo.ancillas.factors.tolist():
+        sets.append(tuple(sorted({*sets[a], *sets[b]})))
+    width = max(map(len, sets), default=1)
+    table = np.full((len(sets), width), qubo.logical, dtype=np.int32)
+    for v, bits in enumerate(sets):
+        table[v, : len(bits)] = bits
+    return table
+
+
+def _distinct(rows: NDArray[np.int32], empty: int) -> NDArray[np.int32]:
+    """Sort the members of each row, each once, the padding last."""
+    ordered = np.sort(rows, axis=1)
+    again = ordered[:, 1:] == ordered[:, :-1]
+    ordered[:, 1:][again] = empty
+    return np.sort(ordered, axis=1)

@@ -1,0 +1,420 @@
+"""Cover terms of any degree by products of subsets: ancillas for degree 4 and more.
+
+An ancilla stands for the product of a subset of bits. Every term, and every ancilla, must be the
+product of two disjoint subsets that are available; a term may also be one such subset. Single bits
+are always available. Several families of subsets are tried: those inside two halves; the same with
+all pairs; all subsets up to half the degree; and for degrees up to 6 over at most 18 bits families
+that were found by long annealing. Each family is pruned to what the terms need.
+
+A term of k bits has 2^k subsets, too many above degree 10. There pairs of factors are replaced one
+after the other, those that the most terms share first.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.errors import InputError
+from qcompile.runtime import memory
+from qcompile.stages.arrays import Floats
+from qcompile.stages.pubo import Pubo
+
+__all__ = ["SubsetCover", "cover_monomials"]
+
+
+_PRUNINGS = 12
+_MOST_GREEDY = 3000
+_STORED_DEGREE = 6
+_WIDEST = 10
+# Most steps for replacing shared pairs, which is slow; above it terms share beginnings only.
+_MOST_STEPS = 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class SubsetCover:
+    """Products of two earlier variables each, and the one or two variables that make each term."""
+
+    factors: NDArray[np.int32]
+    routes: NDArray[np.int64]
+    values: Floats
+    method: str
+    optimal: bool | None = None
+    bound: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.factors)
+
+
+def cover_monomials(pubo: Pubo, *, method: str = "auto", seed: int = 0) -> SubsetCover:
+    """Choose subsets whose products make every term of degree 3 or more."""
+    if method == "exact":
+        raise InputError("cover exact is for cubics; for higher degrees use auto")
+    if pubo.degree > _WIDEST or not _Problem.can_number(pubo):
+        return _cover_wide(pubo, method, seed)
+    problem = _Problem.of(pubo)
+    families = _families(problem, pubo, method)
+    best: tuple[int, str, list[NDArray[np.int64]]] | None = None
+    for name, family in families.items():
+        pruned = problem.pruned(family, seed)
+        if pruned is not None:
+            number = sum(map(len, pruned))
+            if best is None or number < best[0]:
+                best = (number, name, pruned)
+    if best is None:
+        raise InputError(f"cover {method} cannot make all terms of this polynomial; use auto")
+    return problem.routed(best[2], best[1])
+
+
+def _cover_wide(pubo: Pubo, method: str, seed: int) -> SubsetCover:
+    """Cover terms with too many subsets by products of two factors."""
+    if method not in ("auto", "greedy"):
+        raise InputError(
+            f"terms of degree {pubo.degree} over {pubo.variables:,} variables have too many "
+            f"subsets for cover {method}; use auto"
+        )
+    terms = [row for rows in pubo.indices[2:] for row in rows.tolist()]
+    steps = sum(len(term) ** 3 for term in terms)
+    replace = _shared_pairs if steps <= _MOST_STEPS else _shared_beginnings
+    factors, left = replace(terms, pubo.variables, seed)
+    memory.require(
+        2 * len(factors) ** 2,
+        f"{len(factors):,} ancillas that are made of each other",
+        "lower the degree of the terms, or give fewer of them",
+    )
+    return SubsetCover(
+        factors=np.array(factors, dtype=np.int32).reshape(-1, 2),
+        routes=np.array([(term[0], term[-1]) for term in left], dtype=np.int64).reshape(-1, 2),
+        values=np.concatenate([np.empty(0), *pubo.coefficients[2:]]),
+        method="greedy pairs" if replace is _shared_pairs else "shared beginnings",
+    )
+
+
+def _families(problem: _Problem, pubo: Pubo, method: str) -> dict[str, list[NDArray[np.int64]]]:
+    """Return candidate families by name: the members of size 2, 3, ... as rows."""
+    degree = problem.degree
+    half = -(-degree // 2)
+    if method == "dimod":
+        return {"dimod": _dimod_family(pubo, degree)}
+    parts = problem.subsets(degree - 1)
+    inside = [rows[np.all(rows % 2 == rows[:, :1] % 2, axis=1)] for rows in parts]
+    halves = {
+        "halves": inside,
+        "halves and pairs": [parts[0], *inside[1:]],
+    }
+    if method == "halves":
+        return halves
+    families = {"all subsets": parts[: half - 1]}
+    if method == "auto":
+        families |= halves
+        terms = sum(map(len, problem.monomials))
+        everything = sum(comb(problem.variables, j) for j in range(3, degree + 1))
+        attempts = min(8, _MOST_GREEDY // max(1, terms)) if 2 * terms < everything else 0
+        for attempt in range(attempts):
+            families[f"greedy pairs {attempt}"] = _greedy_family(problem, attempt)
+        stored = _stored(problem)
+        if stored is not None:
+            families["stored"] = stored
+    return families
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Terms of degree 3 or more, and keys that number all subsets of the variables."""
+
+    variables: int
+    degree: int
+    monomials: list[NDArray[np.int64]]
+    values: list[Floats]
+    chooses: NDArray[np.int64]
+    bases: NDArray[np.int64]
+
+    @staticmethod
+    def can_number(pubo: Pubo) -> bool:
+        """Whether each subset of the variables has a number of its own below 2^62."""
+        return sum(comb(pubo.variables, t) for t in range(pubo.degree + 1)) < 2**62
+
+    @classmethod
+    def of(cls, pubo: Pubo) -> _Problem:
+        size, degree = pubo.variables, pubo.degree
+        assert cls.can_number(pubo)
+        chooses = np.array(
+            [[comb(i, t) for i in range(size)] for t in range(degree + 1)], dtype=np.int64
+        )
+        bases = np.cumsum([0] + [comb(size, t) for t in range(degree + 1)]).astype(np.int64)
+        monomials = [rows.astype(np.int64) for rows in pubo.indices[2:degree]]
+        return cls(size, degree, monomials, list(pubo.coefficients[2:degree]), chooses, bases)
+
+    def keys(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the keys of subsets, one a row with ascending members; that of bit i is i."""
+        size = rows.shape[1]
+        total = np.full(len(rows), self.bases[size] - 1, dtype=np.int64)
+        for t in range(size):
+            total += self.chooses[t + 1, rows[:, t]]
+        return total
+
+    def subsets(self, largest: int) -> list[NDArray[np.int64]]:
+        """Return the subsets of the terms, of the sizes 2 to `largest`."""
+        found = []
+        for size in range(2, largest + 1):
+            count = sum(len(r) * comb(r.shape[1], size) for r in self.monomials)
+            memory.require(
+                16 * size * min(count, comb(self.variables, size)),
+                f"{min(count, comb(self.variables, size)):,} products of {size} bits",
+                "use fewer bits= or features=, or a lower order=",
+            )
+            rows = np.empty((0, size), dtype=np.int64)
+            for terms in self.monomials:
+                for members in combinations(range(terms.shape[1]), size):
+                    joined = np.concatenate([rows, terms[:, members]])
+                    _, first = np.unique(self.keys(joined), return_index=True)
+                    rows = joined[first]
+            found.append(rows)
+        return found
+
+    def splits(
+        self, rows: NDArray[np.int64], known: NDArray[np.int64]
+    ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Return for each way to split a row in two both parts' places in `known`, or -1.
+
+        `known` holds sorted keys, those of single bits included.
+        """
+        size = rows.shape[1]
+        ways = []
+        for small in range(1, size // 2 + 1):
+            for left in combinations(range(size), small):
+                right = tuple(i for i in range(size) if i not in left)
+                if 2 * small == size and left > right:
+                    continue
+                ways.append((self._find(rows[:, left], known), self._find(rows[:, right], known)))
+        return ways
+
+    def _find(self, rows: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
+        keys = self.keys(rows)
+        at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        return np.where(known[at] == keys, at, -1)
+
+    def known_keys(self, family: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Return the sorted keys of bits and members: the variables of the QUBO in order."""
+        members = [self.keys(rows) for rows in family if len(rows)]
+        return np.concatenate([np.arange(self.variables), *(np.sort(keys) for keys in members)])
+
+    def pruned(self, family: list[NDArray[np.int64]], seed: int) -> list[NDArray[np.int64]] | None:
+        """Remove members that no term needs, in several orders; None if a term is not covered."""
+        from qcompile.reduction.subset_kernel import prune
+
+        known = self.known_keys(family)
+        members = np.arange(len(known) - self.variables)
+        targets, users, entry_users = self._ways(family, known)
+        monomials = sum(map(len, self.monomials))
+        ways = np.bincount(targets, minlength=monomials + len(members))
+        if (ways[:monomials] == 0).any():
+            return None
+        order = np.argsort(entry_users, kind="stable")
+        starts = np.searchsorted(entry_users[order], np.arange(len(members) + 1))
+        sizes = np.concatenate([np.full(len(rows), rows.shape[1]) for rows in family])
+        best = None
+        for attempt in range(_PRUNINGS):
+            noise = np.random.default_rng(seed + attempt).random(len(members))
+            # larger products first: they cost the same and are less useful
+            tried = np.lexsort((noise, -sizes)) if attempt % 2 else np.argsort(noise)
+            kept = prune(tried, starts, users[order], targets, ways.copy(), monomials)
+            if best is None or kept.sum() < best.sum():
+                best = kept
+        ends = np.cumsum([0] + [len(rows) for rows in family])
+        ordered = [rows[np.argsort(self.keys(rows))] for rows in family]
+        assert best is not None
+        return [rows[best[a:b]] for rows, a, b in zip(ordered, ends[:-1], ends[1:], strict=True)]
+
+    def _ways(
+        self, family: list[NDArray[np.int64]], known: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return the target of each way, and pairs (way, member that it uses)."""
+        targets: list[NDArray[np.int64]] = []
+        lefts: list[NDArray[np.int64]] = []
+        rights: list[NDArray[np.int64]] = []
+        first = 0
+        for rows in self.monomials:
+            ids = np.arange(first, first + len(rows))
+            whole = self._find(rows, known)
+            parts = [(whole, whole), *self.splits(rows, known)]
+            first += len(rows)
+            _collect(parts, ids, targets, lefts, rights)
+        for rows in family:
+            if len(rows) and rows.shape[1] > 2:
+                own = self._find(rows, known)
+                ids = first + own - self.variables
+                _collect(self.splits(rows, known), ids, targets, lefts, rights)
+        target = np.concatenate(targets)
+        left, right = np.concatenate(lefts), np.concatenate(rights)
+        numbers = np.arange(len(target))
+        ways = np.concatenate([numbers, numbers[right != left]])
+        used = np.concatenate([left, right[right != left]])
+        inside = used >= self.variables
+        return target, ways[inside], used[inside] - self.variables
+
+    def routed(self, family: list[NDArray[np.int64]], method: str) -> SubsetCover:
+        """Number the members and choose their factors and the two variables of every term."""
+        known = self.known_keys(family)
+        factors = [
+            _choose(self.splits(rows[np.argsort(self.keys(rows))], known))
+            for rows in family
+            if len(rows)
+        ]
+        routes = []
+        for rows in self.monomials:
+            whole = self._find(rows, known)
+            chosen = _choose([(whole, whole), *self.splits(rows, known)])
+            routes.append(chosen)
+        return SubsetCover(
+            factors=np.concatenate([np.empty((0, 2), np.int64), *factors]).astype(np.int32),
+            routes=np.concatenate(routes),
+            values=np.concatenate(self.values),
+            method=method,
+        )
+
+
+def _collect(
+    parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
+    ids: NDArray[np.int64],
+    targets: list[NDArray[np.int64]],
+    lefts: list[NDArray[np.int64]],
+    rights: list[NDArray[np.int64]],
+) -> None:
+    for left, right in parts:
+        found = (left >= 0) & (right >= 0)
+        targets.append(ids[found])
+        lefts.append(left[found])
+        rights.append(right[found])
+
+
+def _choose(ways: list[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> NDArray[np.int64]:
+    """Choose for each row one of its possible ways, in turns, so that they are used evenly."""
+    count = len(ways[0][0])
+    chosen = np.full((count, 2), -1, dtype=np.int64)
+    possible = np.stack([(left >= 0) & (right >= 0) for left, right in ways])
+    turn = np.arange(count) % np.maximum(1, possible.sum(axis=0))
+    seen = np.zeros(count, dtype=np.int64)
+    for fits, (left, right) in zip(possible, ways, strict=True):
+        take = fits & (seen == turn)
+        chosen[take] = np.column_stack([left[take], right[take]])
+        seen += fits
+    return chosen
+
+
+def _greedy_family(problem: _Problem, seed: int) -> list[NDArray[np.int64]]:
+    """Return the products that arise if the pair that most terms share is replaced repeatedly.
+
+    This suits sparse polynomials, whose terms have few subsets in common.
+    """
+    rows = [row for rows in problem.monomials for row in rows.tolist()]
+    bits: list[tuple[int, ...]] = [(i,) for i in range(problem.variables)]
+    for one, two in _shared_pairs(rows, problem.variables, seed)[0]:
+        bits.append(tuple(sorted({*bits[one], *bits[two]})))
+    products = set(bits[problem.variables :])
+    return [
+        np.array(sorted(p for p in products if len(p) == size), dtype=np.int64).reshape(-1, size)
+        for size in range(2, problem.degree + 1)
+    ]
+
+
+Factors = list[tuple[int, int]]
+
+
+def _shared_beginnings(
+    rows: list[list[int]], variables: int, seed: int
+) -> tuple[Factors, list[list[int]]]:
+    """Multiply the factors of each term one by one, the most common first; share beginnings.
+
+    Return the factors of each product, and for each term the two variables that are left.
+    """
+    counts = np.bincount([member for row in rows for member in row], minlength=variables)
+    products: dict[tuple[int, int], int] = {}
+    left = []
+    for row in rows:
+        first, *others, last = sorted(row, key=lambda member: (-counts[member], member))
+        for other in others:
+            first = products.setdefault((first, other), variables + len(products))
+        left.append([first, last])
+    return list(products), left
+
+
+def _shared_pairs(
+    rows: list[list[int]], variables: int, seed: int
+) -> tuple[Factors, list[list[int]]]:
+    """Replace the pair of factors that the most terms share, repeatedly; break ties at random.
+
+    Return the factors of each product, and for each term the one or two variables that are left.
+    """
+    rng = np.random.default_rng(seed)
+    terms = [set(row) for row in rows]
+    factors: Factors = []
+    users: dict[tuple[int, int], set[int]] = {}
+    for number, term in enumerate(terms):
+        for pair in combinations(sorted(term), 2):
+            users.setdefault(pair, set()).add(number)
+    heap = [(-len(of), rng.random(), pair) for pair, of in users.items()]
+    heapq.heapify(heap)
+    while heap:
+        count, tie, pair = heapq.heappop(heap)
+        of = users.get(pair, set())
+        if not of or -count != len(of):  # out of date
+            if of:
+                heapq.heappush(heap, (-len(of), tie, pair))
+            continue
+        product = variables + len(factors)
+        factors.append(pair)
+        for number in sorted(of):
+            term = terms[number]
+            for old in combinations(sorted(term), 2):
+                users[old].discard(number)
+            term.difference_update(pair)
+            term.add(product)
+            if len(term) > 2:
+                for new in combinations(sorted(term), 2):
+                    users.setdefault(new, set()).add(number)
+                    heapq.heappush(heap, (-len(users[new]), rng.random(), new))
+    return factors, [sorted(term) for term in terms]
+
+
+def _stored(problem: _Problem) -> list[NDArray[np.int64]] | None:
+    """Return the stored family for so many bits or the next more, without surplus bits."""
+    if problem.degree > _STORED_DEGREE:
+        return None
+    text = (files("qcompile.reduction") / "degree6_families.json").read_text()
+    larger = {int(n): masks for n, masks in json.loads(text).items() if int(n) >= problem.variables}
+    if not larger:
+        return None
+    masks = larger[min(larger)]
+    rows = [[i for i in range(64) if mask >> i & 1] for mask in masks]
+    fitting = [row for row in rows if row[-1] < problem.variables]
+    return [
+        np.array([r for r in fitting if len(r) == size], dtype=np.int64).reshape(-1, size)
+        for size in range(2, problem.degree)
+    ]
+
+
+def _dimod_family(pubo: Pubo, degree: int) -> list[NDArray[np.int64]]:
+    """Return the subsets that dimod.make_quadratic makes products of."""
+    import dimod
+
+    reduction = dimod.make_quadratic(pubo.to_dimod(), 1.0, dimod.BINARY).info["reduction"]
+    bits: dict[object, frozenset[int]] = {i: frozenset([i]) for i in range(pubo.variables)}
+    waiting = dict(reduction)
+    while waiting:  # products of products need their factors first
+        for (u, v), names in list(waiting.items()):
+            if u in bits and v in bits:
+                bits[names["product"]] = bits[u] | bits[v]
+                del waiting[u, v]
+    subsets = {tuple(sorted(b)) for b in bits.values() if len(b) > 1}
+    return [
+        np.array(sorted(s for s in subsets if len(s) == size), dtype=np.int64).reshape(-1, size)
+        for size in range(2, degree + 1)
+    ]

@@ -1,0 +1,273 @@
+"""Records of what a page shows, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.training.risks import Risk
+
+__all__ = [
+    "BINS",
+    "TITLES",
+    "AncillaNumbers",
+    "Budget",
+    "Chip",
+    "Confusion",
+    "Energies",
+    "Histogram",
+    "LossCurve",
+    "MachineRow",
+    "Report",
+    "Stage",
+    "Weights",
+    "counted",
+    "histogram_of",
+]
+
+
+BINS = 24
+TITLES = {
+    "loss": "the loss against 0-1",
+    "budget": "qubits against machines",
+    "ancillas": "ancillas and penalties",
+    "chip": "the embedding on the chip",
+    "energies": "energies of the samples",
+    "weights": "weights",
+    "confusion": "confusion matrix",
+    "risks": "where accuracy is lost",
+}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of the pipeline: its name, its size, details, and the pass that made it."""
+
+    name: str
+    size: str
+    details: tuple[str, ...]
+    made_by: str
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Counts between edges, for one or more series; `whole`: the values are whole numbers."""
+
+    edges: tuple[float, ...]
+    counts: tuple[tuple[int, ...], ...]
+    log: bool = False
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class LossCurve:
+    """A loss over margins; `margins` are those of the rows, if they are known.
+
+    `slope` is -1 if right answers cost less than wrong ones, 1 if they cost more, 0 if the same.
+    To the left of -`turn` the loss falls; `for_good` says that it never rises again there.
+    """
+
+    points: tuple[tuple[float, float], ...]
+    reach: float
+    order: int
+    fit: str
+    coefficients: tuple[float, ...]
+    slope: int
+    turn: float | None
+    for_good: bool
+    margins: Histogram | None = None
+    outside: int = 0
+
+
+@dataclass(frozen=True)
+class MachineRow:
+    """The qubits that a machine has and those that the problem takes.
+
+    `measured` says that they were counted in an embedding, `ideal` that its graph has no dead
+    qubits.
+    """
+
+    name: str
+    title: str
+    has: int
+    takes: int | None
+    fits: bool | None
+    measured: bool
+    ideal: bool = False
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Qubits before embedding, and on each machine.
+
+    `ancillas` is None if not known; `assumed` says that it is the number of a complete polynomial.
+    `order` is that of the polynomial, 4 or more if ancillas are coupled. `complete` says that
+    (nearly) all terms exist, as the formula for chains assumes.
+    """
+
+    bits: int
+    ancillas: int | None
+    assumed: bool
+    order: int
+    complete: bool
+    machines: tuple[MachineRow, ...] = ()
+
+    @property
+    def logical(self) -> int:
+        """The known number of qubits before embedding."""
+        return self.bits + (self.ancillas or 0)
+
+    @property
+    def surely(self) -> int:
+        """A number of qubits that is needed in any case."""
+        return self.bits if self.assumed and not self.complete else self.logical
+
+
+@dataclass(frozen=True)
+class AncillaNumbers:
+    """The number of terms that pass through each ancilla, and the strengths of the gates."""
+
+    count: int
+    terms: Histogram
+    strengths: Histogram | None
+    about: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Chip:
+    """The chains on a chip; places of qubits go from 0 to 1.
+
+    One in `every` qubits of chains is drawn, and one in `every_free` free qubits.
+    """
+
+    machine: str
+    qubits: int
+    used: int
+    free: tuple[tuple[float, float], ...]
+    chains: tuple[Any, ...]
+    spacing: float
+    lengths: Histogram
+    longest: int
+    mean: float
+    every: int = 1
+    every_free: int = 1
+    closer: tuple[float, float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Energies:
+    """Energies of samples, each as often as it was read, without and with broken chains.
+
+    `about` says in words what the samples are; they are counted in `unit`s. `shares` says that all
+    reads are among them, so that shares make sense. Counts that the samples do not record are not
+    `exact`.
+    """
+
+    histogram: Histogram
+    about: str
+    unit: str
+    shares: bool
+    reads: int
+    distinct: int
+    lowest: float
+    at_lowest: int
+    ground: float | None
+    ground_from: str
+    ground_found: bool
+    chained: bool
+    discarded: int | None
+    broken_reads: int
+    broken_exact: bool
+    break_fraction: float
+    breaks: Histogram | None
+    wrong_ancillas: int
+    wrong_exact: bool
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The largest weights by column; `limits` are the smallest and the largest possible weight."""
+
+    rows: tuple[tuple[str, float], ...]
+    total: int
+    zeros: int
+    limits: tuple[float, float] | None
+    first_column: int
+    has_bias: bool
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Counts of answers against true labels; labels are those of the data."""
+
+    part: str
+    positive: str
+    negative: str
+    true_positive: int
+    false_negative: int
+    false_positive: int
+    true_negative: int
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return self.right + self.wrong
+
+    @property
+    def right(self) -> int:
+        """The number of right answers."""
+        return self.true_positive + self.true_negative
+
+    @property
+    def wrong(self) -> int:
+        """The number of wrong answers."""
+        return self.false_negative + self.false_positive
+
+
+@dataclass(frozen=True)
+class Report:
+    """All sections of the page; one is None or empty if the run lacks what it needs."""
+
+    name: str
+    facts: tuple[tuple[str, str], ...]
+    pipeline: tuple[Stage, ...]
+    loss: LossCurve | None
+    budget: Budget | None
+    ancillas: AncillaNumbers | None
+    chip: Chip | None
+    energies: Energies | None
+    weights: Weights | None
+    confusion: tuple[Confusion, ...]
+    risks: tuple[Risk, ...]
+    notes: tuple[str, ...] = ()
+    absent: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The names of the sections that are not missing."""
+        return tuple(name for name in TITLES if getattr(self, name))
+
+
+def histogram_of(
+    edges: Any, counts: Iterable[Any], *, log: bool = False, whole: bool = False
+) -> Histogram:
+    """Return a histogram of plain numbers."""
+    return Histogram(
+        tuple(float(e) for e in edges),
+        tuple(tuple(int(c) for c in np.rint(series)) for series in counts),
+        log,
+        whole,
+    )
+
+
+def counted(values: NDArray[Any]) -> Histogram:
+    """Return a histogram of whole numbers with at most `BINS` bars."""
+    low, high = int(values.min()), int(values.max())
+    step = -(-(high - low + 1) // BINS)
+    count = -(-(high - low + 1) // step)
+    edges = low - 0.5 + step * np.arange(count + 1, dtype=np.float64)
+    return histogram_of(edges, [np.histogram(values, edges)[0]], whole=True)

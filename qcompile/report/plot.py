@@ -1,0 +1,137 @@
+"""Pictures: losses, after the paper's Figures 1 and 3, and embeddings on a machine."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.errors import InputError
+from qcompile.files.atomic import write_atomically
+from qcompile.stages.embedded import Embedding
+from qcompile.stages.loss import Loss
+from qcompile.stages.machine import Machine
+
+__all__ = ["ENDINGS", "check_ending", "layout", "plot_embedding", "plot_losses"]
+
+
+ENDINGS = (".png", ".svg", ".pdf")
+
+
+def check_ending(path: str | Path) -> str:
+    """Return the format of a picture; raise InputError if the ending is not known."""
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise InputError(f"{path}: expected a picture ending in {', '.join(ENDINGS)}")
+    return ending[1:]
+
+
+def check_library() -> None:
+    """Raise InputError if Matplotlib is not installed, before any work is done."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise InputError(
+            "Matplotlib is not installed; expected it for pictures: "
+            "pip install 'qcompile-anneal[plot]'"
+        ) from None
+
+
+def plot_losses(losses: Mapping[str, Loss], path: str | Path) -> None:
+    """Draw losses beside 0-1 loss, over the margins where they approximate it."""
+    kind = check_ending(path)
+    check_library()
+    from matplotlib.figure import Figure
+
+    reach = 1.6 * max(loss.scale for loss in losses.values())
+    margins = np.linspace(-reach, reach, 801)
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.add_subplot()
+    axes.step([-reach, 0, reach], [1, 1, 0], where="pre", color="0.6", label="0-1 loss")
+    for name, loss in losses.items():
+        axes.plot(margins, loss(margins), label=name)
+    axes.axhline(0, color="0.85", linewidth=0.8, zorder=0)
+    axes.set(xlabel="margin γ = y w·x", ylabel="loss L(γ)", xlim=(-reach, reach), ylim=(-0.6, 2.1))
+    axes.legend(frameon=False)
+    _save(figure, path, kind)
+
+
+def _save(figure: Any, path: str | Path, kind: str) -> None:
+    from matplotlib import rc_context
+
+    picture = io.BytesIO()
+    # a fixed salt and no date: the same content gives the same file
+    with rc_context({"svg.hashsalt": "qcompile"}):
+        when = {"CreationDate": None} if kind == "pdf" else {"Date": None}
+        figure.savefig(picture, format=kind, dpi=150, metadata={} if kind == "png" else when)
+    with write_atomically(path) as stream:
+        stream.write(picture.getvalue())
+
+
+def plot_embedding(embedding: Embedding, path: str | Path) -> None:
+    """Draw the chains on the machine's graph, in Ocean's layout.
+
+    Free qubits are pale dots; the qubits and couplers of each chain have one colour, long chains
+    on top of short ones.
+    """
+    kind = check_ending(path)
+    check_library()
+    from matplotlib.collections import LineCollection
+    from matplotlib.figure import Figure
+
+    machine = embedding.machine
+    place = layout(machine)
+    chains = [np.searchsorted(machine.nodes, chain) for chain in embedding.chains]
+    owner = np.full(len(machine.nodes), -1)
+    for variable, chain in enumerate(chains):
+        owner[chain] = variable
+    first, second = machine.edges.T
+    own = (owner[first] >= 0) & (owner[first] == owner[second])
+    colours = _colours(len(chains))
+    figure = Figure(figsize=(8, 8), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    dot = min(40.0, 12000.0 / len(place))
+    free = owner < 0
+    axes.scatter(place[free, 0], place[free, 1], s=dot / 2, color="0.8", linewidths=0)
+    lines = np.stack([place[first[own]], place[second[own]]], axis=1)
+    axes.add_collection(
+        LineCollection(list(lines), colors=colours[owner[first[own]]], linewidths=dot**0.5 / 2)
+    )
+    used = place[~free]
+    axes.scatter(used[:, 0], used[:, 1], s=dot, c=colours[owner[~free]], linewidths=0, zorder=3)
+    axes.set_title(
+        f"{len(chains)} variables on {embedding.qubits} of {len(place)} qubits of {machine.name}; "
+        f"longest chain {embedding.longest}",
+        fontsize=9,
+    )
+    _save(figure, path, kind)
+
+
+def layout(machine: Machine) -> NDArray[np.float64]:
+    """Return the places of the working qubits in Ocean's layout."""
+    import dwave.graphs as dg
+
+    place = {
+        "chimera": dg.chimera_layout,
+        "pegasus": dg.pegasus_layout,
+        "zephyr": dg.zephyr_layout,
+    }[machine.topology]
+    places = place(machine.graph)
+    return np.array([places[q] for q in machine.nodes.tolist()], dtype=np.float64)
+
+
+def _colours(count: int) -> NDArray[np.float64]:
+    """Return distinguishable colours: hues by the golden ratio, in two brightnesses."""
+    from matplotlib.colors import hsv_to_rgb
+
+    number = np.arange(count)
+    hue = number * 0.6180339887498949 % 1.0
+    return np.asarray(
+        hsv_to_rgb(np.column_stack([hue, np.full(count, 0.85), 0.65 + 0.25 * (number % 2)]))
+    )

@@ -1,0 +1,262 @@
+"""Figures about the problem: loss, qubits, ancillas, chip."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.embedding.capacity import physical_estimate
+from qcompile.files.machines import catalogue
+from qcompile.reduction.estimate import estimate
+from qcompile.report.figures import (
+    BINS,
+    AncillaNumbers,
+    Budget,
+    Chip,
+    Histogram,
+    LossCurve,
+    MachineRow,
+    counted,
+    histogram_of,
+)
+from qcompile.report.plot import layout
+from qcompile.report.run import Run
+from qcompile.report.words import number
+from qcompile.stages.arrays import Floats
+from qcompile.stages.machine import Machine
+from qcompile.stages.qubo import Qubo
+
+__all__ = ["ancilla_numbers", "budget_of", "chip_of", "loss_curve_of"]
+
+
+_MOST_FREE, _MOST_LINKS = 8_000, 20_000
+# A graph with this share of all pairs counts as complete, as the formula for chains assumes.
+_COMPLETE = 0.9
+_MOST_ORDER = 8
+# A turn outside of these cannot be drawn.
+_SMALLEST_TURN, _LARGEST_TURN = 1e-9, 1e9
+
+
+def loss_curve_of(run: Run) -> LossCurve | None:
+    """Return the figure of the loss."""
+    loss = run.loss
+    if loss is None:
+        return None
+    useful = _SMALLEST_TURN < loss.turn < _LARGEST_TURN
+    reach = 1.6 * loss.scale
+    margins = _margins(run)
+    rows = 0 if margins is None else len(margins)
+    if margins is not None:
+        margins = margins[np.isfinite(margins)]
+    if margins is not None and len(margins):
+        # show most rows, but not at a scale on which the loss cannot be seen
+        reach = min(4 * reach, max(reach, 1.05 * float(np.quantile(np.abs(margins), 0.98))))
+    grid = np.linspace(-reach, reach, 241)
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = loss(grid).tolist()
+    histogram, outside = None, 0
+    if margins is not None and len(margins):
+        inside = margins[np.abs(margins) <= reach]
+        outside = rows - len(inside)
+        edges = np.linspace(-reach, reach, 41)
+        histogram = histogram_of(edges, [np.histogram(inside, edges)[0]])
+    return LossCurve(
+        points=tuple(
+            (x, y) for x, y in zip(grid.tolist(), values, strict=True) if math.isfinite(y)
+        ),
+        reach=reach,
+        order=loss.order,
+        fit=loss.fit,
+        coefficients=loss.coefficients,
+        slope=next((int(np.sign(a)) for a in loss.coefficients[1::2] if a), 0),
+        turn=loss.turn if useful else None,
+        for_good=useful and loss.falls_for_good,
+        margins=histogram,
+        outside=outside,
+    )
+
+
+def _margins(run: Run) -> Floats | None:
+    if run.classifier is None or not run.parts:
+        return None
+    return run.parts[0][1].margins(run.classifier.weights)
+
+
+def budget_of(run: Run) -> Budget | None:
+    """Return the figure of qubits against machines."""
+    needed = _of_qubo(run.qubo) if run.qubo is not None else _of_polynomial(run)
+    return None if needed is None else replace(needed, machines=tuple(_machines(run, needed)))
+
+
+def _of_qubo(qubo: Qubo) -> Budget:
+    bits, ancillas = qubo.logical, len(qubo.ancillas)
+    met = bool((qubo.first >= bits).any())  # pairs are in order: then both are ancillas
+    nested = bool((qubo.ancillas.factors >= bits).any())
+    order = 4 if met or nested else 3 if ancillas else 2
+    whole = math.comb(bits, 2) + (math.comb(bits, 3) + 2 * ancillas if order == 3 else 0)
+    return Budget(bits, ancillas, False, order, len(qubo.first) >= _COMPLETE * whole)
+
+
+def _of_polynomial(run: Run) -> Budget | None:
+    """Return the budget without a QUBO: as many ancillas as a complete polynomial needs."""
+    pubo = run.pubo
+    if pubo is None or not pubo.variables:
+        return None
+    bits, order = pubo.variables, pubo.degree or (0 if run.loss is None else run.loss.order)
+    if order > _MOST_ORDER:
+        return Budget(bits, None, True, order, False)
+    complete = order < 1 or sum(pubo.terms) >= _COMPLETE * sum(
+        math.comb(bits, j) for j in range(1, order + 1)
+    )
+    if order <= 2:
+        return Budget(bits, 0, False, 2, complete)
+    return Budget(bits, estimate(order, bits, 1).ancillas, True, order, complete)
+
+
+@cache
+def _published() -> tuple[Machine, ...]:
+    """Return the machines whose number of working qubits is published, made only once."""
+    return tuple(machine for machine in catalogue().values() if machine.qubits is not None)
+
+
+def _machines(run: Run, needed: Budget) -> Iterable[MachineRow]:
+    """Yield what is needed of each published machine, and of the one embedded on."""
+    embedding = run.embedding
+    known = {machine.name: machine for machine in _published()}
+    if embedding is not None:
+        known[embedding.machine.name] = embedding.machine
+    for name, machine in known.items():
+        if embedding is not None and embedding.machine.name == name:
+            yield _measured(machine, embedding.qubits)
+        else:
+            yield _estimated(machine, needed)
+
+
+def _measured(machine: Machine, takes: int) -> MachineRow:
+    nodes = len(machine.nodes)
+    ideal = machine.qubits is not None and machine.qubits < nodes
+    has = machine.qubits if ideal and machine.qubits is not None else nodes
+    return MachineRow(machine.name, machine.title, has, takes, takes <= has or None, True, ideal)
+
+
+def _estimated(machine: Machine, needed: Budget) -> MachineRow:
+    """Use the formula for complete polynomials, an upper estimate for all others."""
+    has = machine.qubits or len(machine.nodes)
+    told = physical_estimate(machine, needed.order, needed.bits, needed.ancillas or 0)
+    takes = told.physical_qubits_about
+    fits: bool | None = None
+    if needed.surely > has:
+        fits = False  # fewer qubits than variables
+    elif takes is not None and told.fits and takes <= has:
+        fits = True
+    elif takes is not None and needed.complete:
+        fits = False
+    return MachineRow(machine.name, machine.title, has, takes, fits, False)
+
+
+def ancilla_numbers(run: Run) -> AncillaNumbers | None:
+    """Return the figure of the ancillas."""
+    if run.qubo is None or not len(run.qubo.ancillas):
+        return None
+    table = run.qubo.ancillas
+    terms = counted(table.terms)
+    about = [
+        ("terms through an ancilla", _spread(table.terms)),
+        ("gate strength against 0 where both factors are 1", _spread(table.on)),
+        ("gate strength against 1 where a factor is 0", _spread(table.off)),
+        ("largest coefficient of the QUBO", number(_largest(run.qubo))),
+    ]
+    return AncillaNumbers(len(table), terms, _strengths(table.on, table.off), tuple(about))
+
+
+def _largest(qubo: Qubo) -> float:
+    return max(float(np.abs(a).max(initial=0.0)) for a in (qubo.linear, qubo.quadratic))
+
+
+def _spread(values: NDArray[Any]) -> str:
+    low, middle, high = (float(np.quantile(values, q)) for q in (0, 0.5, 1))
+    if low == high:
+        return number(low)
+    return f"{number(low)} to {number(high)}, median {number(middle)}"
+
+
+def _strengths(on: Floats, off: Floats) -> Histogram | None:
+    """Return a histogram of gate strengths, logarithmic if they differ by orders of magnitude."""
+    both = np.concatenate([on, off])
+    positive = both[both > 0]
+    if not len(positive):
+        return None
+    low, high = float(positive.min()), float(positive.max())
+    log = high > 30 * low and len(positive) == len(both)
+    if log:
+        edges = np.geomspace(low * 0.999, high * 1.001, BINS + 1)
+    else:
+        low = float(both.min())
+        room = max((high - low) * 1e-3, 1e-9 * high) if high > low else high * 0.1
+        edges = np.linspace(low - room if low else 0.0, high + room, BINS + 1)
+    if not np.isfinite(edges).all():
+        return None
+    return histogram_of(edges, [np.histogram(s, edges)[0] for s in (on, off)], log=log)
+
+
+def chip_of(run: Run) -> Chip | None:
+    """Return the figure of the chip with its chains."""
+    if run.embedding is None or not run.embedding.qubits:
+        return None
+    machine, chains = run.embedding.machine, run.embedding.chains
+    raw = layout(machine)
+    low, high = raw.min(axis=0), raw.max(axis=0)
+    size = float((high - low).max()) or 1.0
+    place = (raw - low) / size + (1 - (high - low) / size) / 2
+    owner = np.full(len(place), -1)
+    for variable, chain in enumerate(chains):
+        owner[np.searchsorted(machine.nodes, chain)] = variable
+    first, second = machine.edges.T
+    own = np.flatnonzero((owner[first] >= 0) & (owner[first] == owner[second]))
+    free, used = np.flatnonzero(owner < 0), np.flatnonzero(owner >= 0)
+    # each kind has its own step, so that many free qubits do not hide chains
+    every = max(1, -(-len(own) // _MOST_LINKS), -(-len(used) // _MOST_LINKS))
+    every_free = max(1, -(-len(free) // _MOST_FREE))
+    links: dict[int, list[Any]] = {}
+    for a, b in zip(first[own[::every]].tolist(), second[own[::every]].tolist(), strict=True):
+        links.setdefault(int(owner[a]), []).append((_point(place[a]), _point(place[b])))
+    dots: dict[int, list[Any]] = {}
+    for q in used[::every].tolist():
+        dots.setdefault(int(owner[q]), []).append(_point(place[q]))
+    lengths = run.embedding.lengths
+    return Chip(
+        machine=machine.name,
+        qubits=len(place),
+        used=len(used),
+        free=tuple(_point(place[q]) for q in free[::every_free].tolist()),
+        chains=tuple((dots.get(v, []), links.get(v, [])) for v in range(len(chains))),
+        spacing=1 / math.sqrt(len(place)),
+        lengths=counted(lengths),
+        longest=run.embedding.longest,
+        mean=float(lengths.mean()) if len(lengths) else 0.0,
+        every=every,
+        every_free=every_free,
+        closer=_closer(place[used]),
+    )
+
+
+def _point(place: Floats) -> tuple[float, float]:
+    return round(float(place[0]), 5), round(float(place[1]), 5)
+
+
+def _closer(used: Floats) -> tuple[float, float, float] | None:
+    """Return the square around the used qubits (left, bottom, side) if it is small, or None."""
+    if not len(used):
+        return None
+    low, high = used.min(axis=0), used.max(axis=0)
+    side = float((high - low).max()) * 1.08 + 0.01
+    if side > 0.6:
+        return None
+    corner = np.clip((low + high) / 2 - side / 2, -0.01, 1.01 - side)
+    return float(corner[0]), float(corner[1]), side

@@ -1,0 +1,73 @@
+"""The artifacts of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from qcompile.stages.dataset import Dataset
+from qcompile.stages.loss import Loss
+from qcompile.stages.moments import Moments
+from qcompile.stages.preparation import Preparation
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
+from qcompile.stages.source import Source
+from qcompile.training.risks import Risk
+
+if TYPE_CHECKING:
+    from qcompile.stages.classifier import Classifier
+    from qcompile.stages.embedded import Embedding
+    from qcompile.stages.samples import Samples
+
+__all__ = ["ROUNDING", "SAME", "Run"]
+
+
+# Tolerances for equal energies, as shares of their spread and of their size. The objective is a sum
+# over rows, the energy a sum over terms: rounding makes them differ.
+SAME, ROUNDING = 1e-6, 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The artifacts of a run; any of them may be missing.
+
+    `parts` are named rows with known labels, prepared as in training. `risks` show where accuracy
+    is lost. `told` holds facts in words by name, `reasons` why a section cannot be shown.
+    """
+
+    name: str
+    moments: Moments | None = None
+    loss: Loss | None = None
+    pubo: Pubo | None = None
+    qubo: Qubo | None = None
+    embedding: Embedding | None = None
+    samples: Samples | None = None
+    classifier: Classifier | None = None
+    parts: tuple[tuple[str, Dataset], ...] = ()
+    risks: tuple[Risk, ...] = ()
+    told: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def problem(self) -> Pubo | Qubo | None:
+        """The problem that was solved: the QUBO if it is known, or else the polynomial."""
+        return self.qubo if self.qubo is not None else self.pubo
+
+    @property
+    def origin(self) -> Pubo | Qubo | Classifier | None:
+        """The artifact that records how the data were prepared."""
+        known = (self.problem, self.classifier)
+        return next((x for x in known if x is not None and x.preparation is not None), None)
+
+    @property
+    def preparation(self) -> Preparation | None:
+        """How the raw rows were prepared."""
+        return None if self.origin is None else self.origin.preparation
+
+    @property
+    def source(self) -> Source:
+        """Where the data come from."""
+        known = (self.problem, self.classifier, self.moments)
+        return next((x.source for x in known if x is not None and x.source), Source())

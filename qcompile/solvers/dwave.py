@@ -1,0 +1,149 @@
+"""Solvers from Ocean: dwave-samplers, any dimod sampler, and the mock of a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from qcompile.embedding.capacity import likely_qubits
+from qcompile.embedding.embed import embed
+from qcompile.embedding.unembed import unembed
+from qcompile.errors import InputError
+from qcompile.files.machines import load_machine, machine_from_sampler
+from qcompile.reduction.quadratize import quadratize
+from qcompile.runtime.progress import muted
+from qcompile.stages.embedded import Embedded
+from qcompile.stages.machine import Machine
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
+from qcompile.stages.samples import Samples, samples_of
+
+__all__ = ["sample_with_ocean", "structured_sampler"]
+
+
+_MOCK_MACHINES = ("pegasus4", "advantage")
+_ROOM = 0.4  # share of a small machine's qubits up to which a problem is sure to fit
+
+
+def _quadratic(problem: Pubo | Qubo | Embedded) -> Qubo:
+    if isinstance(problem, Embedded):
+        return problem.qubo
+    return quadratize(problem) if isinstance(problem, Pubo) else problem
+
+
+def sample_with_ocean(
+    problem: Pubo | Qubo | Embedded,
+    solver: str,
+    reads: int,
+    seed: int,
+    sweeps: int | None,
+    repair: str,
+    parameters: Mapping[str, Any] | None,
+) -> Samples:
+    """Run one of dwave-samplers' solvers on the QUBO or on the embedded problem."""
+    from dwave.samplers import SimulatedAnnealingSampler, SteepestDescentSampler, TabuSampler
+
+    given: dict[str, Any] = {"num_reads": reads, "seed": seed, **(parameters or {})}
+    if solver == "neal":
+        sampler: Any = SimulatedAnnealingSampler()
+        if sweeps is not None:
+            given.setdefault("num_sweeps", sweeps)
+    else:
+        sampler = TabuSampler() if solver == "tabu" else SteepestDescentSampler()
+    return _sampled(problem, sampler, given, repair)
+
+
+def _sampled(
+    problem: Pubo | Qubo | Embedded, sampler: Any, given: Mapping[str, Any], repair: str
+) -> Samples:
+    if isinstance(problem, Embedded):
+        return unembed(problem, sampler.sample(problem.to_bqm(), **given), repair=repair)
+    qubo = _quadratic(problem)
+    if not qubo.variables:
+        return samples_of(qubo, np.zeros((1, 0), dtype=np.int8))
+    answer = sampler.sample(qubo.to_bqm(), **given).change_vartype("BINARY", inplace=False)
+    place = {label: i for i, label in enumerate(answer.variables)}
+    columns = [place[v] for v in range(qubo.variables)]
+    bits, violations = qubo.restrict(np.asarray(answer.record.sample)[:, columns])
+    occurrences = np.asarray(answer.record.num_occurrences, dtype=np.int64)
+    return samples_of(
+        qubo, bits, occurrences=occurrences, violations=violations, info=_told(answer)
+    )
+
+
+def _told(answer: Any) -> dict[str, Any]:
+    """Return the entries of the answer's info that can be written as JSON."""
+    import orjson
+
+    kept = {}
+    for key, value in dict(answer.info).items():
+        try:
+            kept[str(key)] = orjson.loads(orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY))
+        except TypeError:
+            continue
+    return kept
+
+
+def structured_sampler(
+    problem: Pubo | Qubo | Embedded,
+    solver: Any,
+    reads: int,
+    machine: Machine | None,
+    repair: str,
+    seed: int,
+    parameters: Mapping[str, Any] | None,
+) -> Samples:
+    """Run a sampler object or the mock of a machine; embed first if the sampler has a structure."""
+    if solver == "mock":
+        if isinstance(problem, Embedded):
+            machine = problem.embedding.machine
+        embedded = problem if isinstance(problem, Embedded) else _on_mock(problem, machine, seed)
+        sampler: Any = _mock(embedded.embedding.machine, seed)
+        return _sampled(embedded, sampler, {"num_reads": reads, **(parameters or {})}, repair)
+    sampler = solver
+    if not hasattr(sampler, "sample"):
+        raise InputError(
+            f"{type(solver).__name__} is not a dimod sampler: its method sample is missing"
+        )
+    known = getattr(sampler, "parameters", {})
+    given: dict[str, Any] = {"num_reads": reads} if "num_reads" in known else {}
+    if "seed" in known:
+        given["seed"] = seed
+    given |= parameters or {}
+    structured = hasattr(sampler, "nodelist") and "topology" in getattr(sampler, "properties", {})
+    if structured and not isinstance(problem, Embedded):
+        problem = _embedded(_quadratic(problem), machine_from_sampler(sampler), seed)
+    return _sampled(problem, sampler, given, repair)
+
+
+def _on_mock(problem: Pubo | Qubo, machine: Machine | None, seed: int) -> Embedded:
+    """Embed on the given machine, or on the smaller of two that is likely to be large enough."""
+    qubo = _quadratic(problem)
+    if machine is None:
+        small, large = map(load_machine, _MOCK_MACHINES)
+        likely = likely_qubits(small, qubo.logical, len(qubo.ancillas))
+        machine = small if likely < _ROOM * len(small.nodes) else large
+    return _embedded(qubo, machine, seed)
+
+
+def _embedded(qubo: Qubo, machine: Machine, seed: int) -> Embedded:
+    """Embed; the tries of the search are not the reads that `solve` counts."""
+    with muted():
+        return embed(qubo, machine, seed=seed)
+
+
+def _mock(machine: Machine, seed: int) -> Any:
+    """Return a mock of the machine with the same dead qubits and couplers."""
+    from dwave.samplers import SimulatedAnnealingSampler
+    from dwave.system.testing import MockDWaveSampler
+
+    return MockDWaveSampler(
+        topology_type=machine.topology,
+        topology_shape=list(machine.sizes),
+        broken_nodes=sorted(machine.dead_qubits),
+        broken_edges=sorted(machine.dead_couplers),
+        substitute_sampler=SimulatedAnnealingSampler(),
+        substitute_kwargs={"seed": seed},
+    )

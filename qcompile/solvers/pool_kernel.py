@@ -1,0 +1,67 @@
+"""A compiled pool that keeps the k lowest distinct states that a search passes through."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.runtime.jit import jit
+
+__all__ = ["Pool", "offer", "pool_of", "zobrist"]
+
+
+class Pool(NamedTuple):
+    """Energies, marks and states of the lowest so far.
+
+    ``meta`` holds how many places are filled, and which of them has the highest energy: that one is
+    replaced next.
+    """
+
+    energies: NDArray[np.float64]
+    marks: NDArray[np.uint64]
+    states: NDArray[np.int32]
+    meta: NDArray[np.int64]
+
+
+def pool_of(size: int, variables: int) -> Pool:
+    """Return an empty pool."""
+    return Pool(
+        np.full(size, np.inf),
+        np.zeros(size, dtype=np.uint64),
+        np.zeros((size, variables), dtype=np.int32),
+        np.zeros(2, dtype=np.int64),
+    )
+
+
+@jit
+def offer(pool: Pool, energy: float, mark: np.uint64, state: NDArray[np.int32]) -> None:
+    """Add a state if its energy is below the highest in the pool and the state is new."""
+    filled, worst = pool.meta[0], pool.meta[1]
+    if filled == len(pool.energies) and energy >= pool.energies[worst]:
+        return
+    for place in range(filled):
+        if pool.marks[place] == mark:
+            return
+    place = worst
+    if filled < len(pool.energies):
+        place = filled
+        pool.meta[0] = filled + 1
+    pool.energies[place] = energy
+    pool.marks[place] = mark
+    pool.states[place] = state
+    worst = 0
+    for other in range(pool.meta[0]):
+        if pool.energies[other] > pool.energies[worst]:
+            worst = other
+    pool.meta[1] = worst
+
+
+@jit
+def zobrist(variable: int, level: int) -> np.uint64:
+    """Return a mark of one variable at one level; the mark of a state is the xor of them."""
+    x = np.uint64(variable) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(level) * np.uint64(
+        0xD1B54A32D192ED03
+    )
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

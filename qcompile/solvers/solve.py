@@ -1,0 +1,106 @@
+"""Pubo, Qubo or Embedded -> Samples: choose the solver by its name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from qcompile.errors import InputError
+from qcompile.reduction.restore import restore
+from qcompile.runtime import cluster
+from qcompile.runtime.progress import Progress, shown_by
+from qcompile.solvers.anneal import anneal
+from qcompile.solvers.dwave import sample_with_ocean, structured_sampler
+from qcompile.solvers.exact import enumerate_lowest
+from qcompile.solvers.options import SolveInfo
+from qcompile.solvers.restarts import check_counts
+from qcompile.stages.embedded import Embedded
+from qcompile.stages.machine import Machine
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
+from qcompile.stages.samples import Samples, samples_of
+
+__all__ = ["SOLVERS", "solve"]
+
+
+SOLVERS = ("exact", "anneal", "neal", "tabu", "steepest", "mock")
+
+
+def solve(
+    problem: Pubo | Qubo | Embedded,
+    *,
+    solver: str | Any = "anneal",
+    reads: int = 100,
+    keep: int = 50,
+    seed: int = 0,
+    sweeps: int | None = None,
+    machine: Machine | None = None,
+    repair: str = "majority",
+    parameters: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+    client: Any = None,
+) -> Samples:
+    """Search for low energies; the samples are distinct and in order of energy.
+
+    `solver` is a name or a dimod sampler, which is given the QUBO (or, if it has a structure, the
+    embedded problem). `parameters` are passed to samplers of Ocean as they are.
+    `progress(done, total)` counts the restarts of "anneal" or the tasks of "exact". With a Dask
+    `client` its workers make the restarts of "anneal"; the samples are the same.
+
+    >>> pubo = Pubo.from_dict({(0, 1, 2): 2.0, (0,): -1.0, (1,): -1.5, (2,): -0.5})
+    >>> solve(pubo, solver="exact", keep=2).energies.tolist()
+    [-2.5, -2.0]
+    """
+    check_counts(reads, sweeps, keep)
+    if not 0 <= seed < 2**32:
+        raise InputError(f"seed {seed}; expected 0 to {2**32 - 1}")
+    if isinstance(solver, str) and solver not in SOLVERS:
+        raise InputError(f"solver {solver!r}; expected one of {', '.join(SOLVERS)}")
+    began = time.perf_counter()
+    with shown_by(progress), cluster.using(client):
+        _check_cluster(solver)
+        if solver == "exact":
+            found = _exact(problem, keep)
+        elif solver == "anneal":
+            found = _anneal(problem, reads, sweeps, keep, seed)
+        elif solver == "mock" or not isinstance(solver, str):
+            found = structured_sampler(problem, solver, reads, machine, repair, seed, parameters)
+        else:
+            found = sample_with_ocean(problem, solver, reads, seed, sweeps, repair, parameters)
+    name = solver if isinstance(solver, str) else type(solver).__name__
+    own = SolveInfo(name, seed=seed, reads=reads, seconds=time.perf_counter() - began)
+    return replace(found.lowest(keep), info={**found.info, **own.to_dict()})
+
+
+def _check_cluster(solver: str | Any) -> None:
+    """Raise InputError if there is a cluster that this solver cannot use."""
+    if cluster.current() is not None and solver != "anneal":
+        raise InputError(
+            f"a Dask cluster with solver {solver}; only the restarts of anneal run on a cluster"
+        )
+
+
+def _polynomial(problem: Pubo | Qubo | Embedded) -> Pubo:
+    """Return the polynomial over the logical bits."""
+    if isinstance(problem, Embedded):
+        problem = problem.qubo
+    return problem if isinstance(problem, Pubo) else restore(problem)
+
+
+def _anneal(
+    problem: Pubo | Qubo | Embedded,
+    reads: int,
+    sweeps: int | None,
+    keep: int,
+    seed: int,
+) -> Samples:
+    pubo = _polynomial(problem)
+    bits, space = anneal(pubo, reads=reads, sweeps=sweeps, keep=keep, seed=seed)
+    return samples_of(pubo, bits, info={"space": space})
+
+
+def _exact(problem: Pubo | Qubo | Embedded, keep: int) -> Samples:
+    pubo = _polynomial(problem)
+    return samples_of(pubo, enumerate_lowest(pubo, keep))

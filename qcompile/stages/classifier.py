@@ -1,0 +1,91 @@
+"""A linear classifier of raw rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.errors import InputError
+from qcompile.stages.arrays import Floats, Matrix
+from qcompile.stages.dataset import answers
+from qcompile.stages.display import Displayed, many, quoted
+from qcompile.stages.preparation import Preparation
+from qcompile.stages.source import ClassifierSource
+
+__all__ = ["Classifier"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Classifier(Displayed):
+    """A linear classifier for raw rows: prepare them, multiply by the weights, take the sign.
+
+    `source` says which data it was trained on, and how the weights were found.
+    """
+
+    weights: Floats
+    preparation: Preparation
+    source: ClassifierSource = field(default_factory=ClassifierSource)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source", ClassifierSource.of(self.source))
+        if self.weights.shape != (self.preparation.features,):
+            raise InputError(
+                f"{self.weights.size} weights; the data have {self.preparation.features} columns "
+                "after preparation"
+            )
+
+    def _line(self) -> str:
+        name = "" if self.source.name is None else f", trained on {quoted(self.source.name)}"
+        return f"{many(len(self.weights), 'weight')}{name}"
+
+    def _facts(self) -> Mapping[str, object]:
+        source = self.source
+        return {
+            "weights": ", ".join(f"{w:.4g}" for w in self.weights[:20].tolist()),
+            "features": len(self.weights),
+            "preparation": self.preparation,
+            "energy": source.energy,
+            "rank": source.rank,
+            "solver": source.solver,
+            "validation error": source.validation_error,
+            "source": source.name,
+        }
+
+    def decision_function(self, rows: Matrix) -> Floats:
+        """Return w·x for raw rows: above 0 means the positive label."""
+        return np.asarray(self.preparation.apply(self._as_wide(rows)) @ self.weights)
+
+    def predict(self, rows: Matrix) -> Floats:
+        """Return a label of the training data for each raw row; a decision of 0 is negative."""
+        return self.preparation.labels(answers(self.decision_function(rows)))
+
+    def error(self, rows: Matrix, labels: NDArray[Any]) -> float:
+        """Return the share of rows that get a wrong label."""
+        return self.error_of(self.decision_function(rows), labels)
+
+    def error_of(self, decisions: Floats, labels: NDArray[Any]) -> float:
+        """Return the share of decisions whose answers disagree with the labels."""
+        unknown = self.preparation.unknown_labels(labels)
+        if unknown:
+            raise InputError(f"label {unknown[0]:g} was never seen in training")
+        return float(np.mean(answers(decisions) != self.preparation.signs(labels)))
+
+    def _as_wide(self, rows: Any) -> Matrix:
+        """Return rows as wide as in training: columns missing from sparse rows are zeros."""
+        import scipy.sparse as sp
+
+        rows = sp.csr_array(rows) if sp.issparse(rows) else np.asarray(rows, dtype=np.float64)
+        if rows.ndim != 2:
+            raise InputError(f"rows of shape {rows.shape}; expected a table, one row an example")
+        if not np.isfinite(rows.data if sp.issparse(rows) else rows).all():
+            raise InputError("a value is NaN or infinite; expected finite numbers")
+        missing = self.preparation.raw_features - rows.shape[1]
+        if missing > 0 and sp.issparse(rows):
+            return sp.csr_array(
+                (rows.data, rows.indices, rows.indptr), (rows.shape[0], rows.shape[1] + missing)
+            )
+        return rows

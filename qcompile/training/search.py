@@ -1,0 +1,224 @@
+"""Search for the weights with the lowest objective: in bits, or over the margins of the rows."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from qcompile.objective.discretize import discretize
+from qcompile.objective.weight_range import rewarded
+from qcompile.reduction.quadratize import quadratize
+from qcompile.runtime import cluster
+from qcompile.runtime.progress import muted
+from qcompile.runtime.timing import passing
+from qcompile.solvers.anneal_margins import anneal_examples
+from qcompile.solvers.options import SolveInfo, SolveOptions
+from qcompile.solvers.solve import solve
+from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.dataset import Dataset
+from qcompile.stages.encoding import Encoding
+from qcompile.stages.loss import Loss
+from qcompile.stages.moments import Moments
+from qcompile.stages.origin import Origin
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
+from qcompile.stages.record import Record
+from qcompile.stages.samples import Samples, samples_of
+from qcompile.stages.terms import most_terms
+from qcompile.training.risks import descend, objective_of
+
+__all__ = ["BITS", "Clock", "Stage", "Task", "goes_over_margins", "search_lowest"]
+
+
+_log = logging.getLogger("qcompile")
+
+BITS = 4
+# Entries of the data that all restarts over the margins may visit together (about two seconds),
+# as long as that leaves this many sweeps and at least a fifth of the requested restarts.
+_WORK = 5e8
+_SWEEPS = (200, 1000)
+_FEWEST = 5
+# Rounds of the search around the best continuous weights near the lowest state.
+_ROUNDS, _ROUND_READS = 3, 4
+_NARROWINGS = 5
+
+
+@dataclass(frozen=True)
+class Stage(Record):
+    """A stage of a training: how long it took and how large its result is."""
+
+    name: str
+    seconds: float
+    size: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values by key."""
+        return {"stage": self.name, "seconds": self.seconds, "size": self.size}
+
+
+class Clock:
+    """Records the stages of a training one after the other."""
+
+    def __init__(self) -> None:
+        self.stages: list[Stage] = []
+        self._since = time.perf_counter()
+
+    def stage(self, name: str, size: str) -> None:
+        """Record the end of a stage."""
+        now = time.perf_counter()
+        self.stages.append(Stage(name, now - self._since, size))
+        self._since = now
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """The rows to train on and how to search: over the margins of the rows, or in bits."""
+
+    rows: Dataset
+    moments: Moments
+    bits: int
+    l0: float
+    over_margins: bool
+    options: SolveOptions
+
+
+def search_lowest(
+    task: Task, loss: Loss, narrow: bool, clock: Clock
+) -> tuple[Samples, Pubo | Qubo, Loss]:
+    """Find low states; with `narrow`, halve the range while the loss rewards wrong answers."""
+    search = _over_margins if task.over_margins else _in_bits
+    for left in reversed(range(_NARROWINGS + 1)):
+        samples, problem = search(task, loss, clock)
+        if not (narrow and left and rewarded(loss, task.rows, problem.decode(samples.best))):
+            break
+        loss = _narrower(loss)
+    return samples, problem, loss
+
+
+def _narrower(loss: Loss) -> Loss:
+    """Return the loss with half of the range and one note that says so."""
+    half = loss.range_ / 2
+    start = "the loss rewarded wrong answers within the range that was chosen first"
+    notes = [note for note in loss.notes if not note.startswith(start)]
+    return replace(loss, range_=half, notes=(*notes, f"{start}: narrowed to {half:.3g}"))
+
+
+def goes_over_margins(rows: Dataset, bits: int, order: int, options: SolveOptions) -> bool:
+    """Whether annealing the examples is cheaper than annealing the polynomial."""
+    if options.solver != "anneal" or order <= 3:
+        return False
+    entries = rows.density * len(rows) * rows.features
+    return sum(most_terms(rows.features * bits, order)) > entries
+
+
+def _in_bits(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo | Qubo]:
+    """Find low states of the polynomial of bits."""
+    options = task.options
+    with passing("discretize"):
+        pubo = discretize(task.moments, loss, task.bits, l0=task.l0)
+    clock.stage("pubo", f"{pubo.variables:,} bits, {pubo.num_terms:,} terms")
+    problem: Pubo | Qubo = pubo
+    if options.solver not in ("anneal", "exact"):
+        with passing("quadratize"):
+            problem = quadratize(pubo)
+        clock.stage("qubo", f"{problem.variables:,} qubits, {len(problem.ancillas):,} ancillas")
+    name = options.solver if isinstance(options.solver, str) else type(options.solver).__name__
+    with passing(f"solve ({name})"):
+        found = solve(problem, **vars(options))
+    clock.stage(str(found.info["solver"]), f"{len(found):,} states")
+    return found, problem
+
+
+def _over_margins(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo]:
+    """Find low states over the margins, without the polynomial of bits, which may be too large.
+
+    The returned problem has no terms; its encoding is enough to decode.
+    """
+    options = task.options
+    encoding = Encoding(task.moments.features, task.bits, loss.zeta)
+    reads, sweeps = _effort(task.rows, options)
+    with passing("anneal over the margins"):
+        weights = anneal_examples(
+            task.rows,
+            loss,
+            encoding,
+            l0=task.l0,
+            reads=reads,
+            sweeps=sweeps,
+            keep=options.keep,
+            seed=options.seed,
+        )
+        # a few restarts: too few to count, and to send the data to workers again
+        with muted(), cluster.locally():
+            weights, energies = _around(task, loss, encoding, weights)
+    problem = Pubo(
+        variables=encoding.variables,
+        constant=0.0,
+        indices=(),
+        coefficients=(),
+        origin=Origin(
+            encoding=encoding,
+            loss=loss,
+            l0=task.l0,
+            preparation=task.moments.preparation,
+            source=task.moments.source,
+        ),
+    )
+    info = SolveInfo("anneal", space="margins", seed=options.seed, reads=reads, sweeps=sweeps)
+    samples = samples_of(problem, encoding.encode(weights), info=info.to_dict())
+    made = f"{reads:,} restarts of {sweeps:,} sweeps"
+    clock.stage("anneal", f"over the margins, {made}, {len(samples)} states")
+    return replace(samples, energies=frozen(energies)), problem
+
+
+def _effort(rows: Dataset, options: SolveOptions) -> tuple[int, int]:
+    """Return restarts and sweeps: the requested numbers, or fewer if the data are large."""
+    room = _WORK / max(1.0, rows.density * len(rows) * rows.features)
+    fewest, most = _SWEEPS
+    sweeps = options.sweeps or int(min(max(room / options.reads, fewest), most))
+    enough = max(options.reads // _FEWEST, int(room / sweeps), 1)
+    return min(options.reads, enough), sweeps
+
+
+def _around(
+    task: Task, loss: Loss, encoding: Encoding, weights: Floats
+) -> tuple[Floats, list[float]]:
+    """Search for lower states around the best continuous weights near the lowest state.
+
+    A step changes one weight, and such steps from the lowest state do not reach every state near a
+    local minimum. Starting from the minimum itself reaches the states around it.
+    """
+    rows, options = task.rows, task.options
+
+    def energies_of(many: Floats) -> list[float]:
+        return [objective_of(rows, loss, w) + task.l0 * np.count_nonzero(w) for w in many]
+
+    energies = energies_of(weights)
+    for number in range(_ROUNDS):
+        before = min(energies)
+        try:
+            near = anneal_examples(
+                rows,
+                loss,
+                encoding,
+                start=descend(rows, loss, weights[int(np.argmin(energies))]),
+                l0=task.l0,
+                reads=_ROUND_READS,
+                sweeps=options.sweeps,
+                keep=options.keep,
+                seed=options.seed + number + 1,
+            )
+        except KeyboardInterrupt:
+            _log.warning("interrupted: keeping the best states so far")
+            break
+        both = np.unique(np.concatenate([weights, near]), axis=0)
+        values = np.array(energies_of(both))
+        lowest = np.argsort(values, kind="stable")[: options.keep]
+        weights, energies = both[lowest], values[lowest].tolist()
+        if not energies[0] < before:
+            break
+    return weights, energies

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from qcompile import account, compile, read
+from qcompile.cli.app import main
+from qcompile.files import loss, moments
+from qcompile.files.pubo import load_pubo
+from tests.cli.lines import run_process
+
+
+def test_compile_writes_what_it_is_asked_for(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    emits = ["--emit", "pubo.json", "--emit", "loss.json", "--emit", "moments.npz"]
+    assert main(["compile", "synthetic", "--order", "3", "--bits", "2", *emits]) == 0
+    pubo = load_pubo("pubo.json")
+    assert pubo.terms == (18, 153, 816)
+    assert loss.load_loss("loss.json") == pubo.loss
+    assert moments.load_moments("moments.npz").features == 9
+    assert "816" in capsys.readouterr().out
+
+
+def test_the_kind_can_be_named_before_the_path(here: Path) -> None:
+    assert main(["compile", "synthetic", "--bits=1", "--emit", "pubo=a.json", "-q"]) == 0
+    assert load_pubo("a.json").variables == 9
+    assert main(["compile", "synthetic", "--bits=1", "--emit", "pubo=b.npz", "-q"]) == 0
+    assert load_pubo("b.npz").to_dict() == load_pubo("a.json").to_dict()
+
+
+def test_an_artifact_on_standard_output_stands_alone() -> None:
+    result = run_process("compile", "synthetic", "--bits", "1", "--emit", "pubo=-")
+    assert json.loads(result.stdout)["type"] == "qcompile.pubo"
+    assert b"terms of degree" in result.stderr
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_the_loss_is_drawn(here: Path, ending: str) -> None:
+    pictures = []
+    for name in ("one", "two"):
+        arguments = ["loss", "synthetic", "--order", "6", "--plot", f"{name}.{ending}", "-q"]
+        assert main(arguments) == 0
+        pictures.append((here / f"{name}.{ending}").read_bytes())
+    assert len(pictures[0]) > 2000
+    assert pictures[0] == pictures[1]
+
+
+def test_options_reach_the_artifact(here: Path) -> None:
+    arguments = ["compile", "breast-cancer", "--features", "3", "--scale", "standard", "--bias"]
+    arguments += ["--bits", "1", "--l0", "0.1", "--l2", "0.5", "--range", "0.4", "-q"]
+    assert main([*arguments, "--emit", "pubo.json"]) == 0
+    pubo = load_pubo("pubo.json")
+    assert pubo.loss is not None
+    assert pubo.preparation is not None
+    assert (pubo.loss.l2, pubo.loss.range_, pubo.l0) == (0.5, 0.4, 0.1)
+    assert pubo.preparation.bias
+    assert len(pubo.preparation.columns) == 3  # type: ignore[arg-type]
+    raw = read("breast-cancer").x
+    assert pubo.preparation.apply(raw).shape == (569, 4)
+
+
+def test_the_preparation_is_kept_with_the_loss(tmp_path: Path) -> None:
+    path = tmp_path / "l.json"
+    assert main(["loss", "breast-cancer", "--features=2", "--bias", "-q", "-o", str(path)]) == 0
+    assert json.loads(path.read_text())["preparation"]["bias"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["loss", "synthetic", "--noise", "-0.5"], "share between"),
+        (["loss", "synthetic", "--noise", "nan"], "share between"),
+        (["data", "synthetic", "--seed", "-1"], "seed -1"),
+        (["loss", "synthetic", "--prior-std", "1e300"], "prior-std"),
+        (["loss", "synthetic", "--l2", "1e-320"], "l2"),
+        (["data", "synthetic", "--split", "0.7", "nan"], "shares"),
+        (["data", "x" * 300], "cannot be read"),
+        (["data", "x.svm", "--num-features", "9" * 22], "features; expected"),
+        (["loss", "synthetic", "--coefficients", "0,-1", "--order", "3"], "leave out one"),
+        (["loss", "synthetic", "--coefficients", "0,-1", "--omega", "3"], "own coefficients"),
+        (["compile", "synthetic", "--emit", "foo=pubo.json"], "invalid kind 'foo'"),
+        (["compile", "synthetic", "--emit", "pubo=a.npz", "--emit", "qubo=a.npz"], "two outputs"),
+        (["compile", "synthetic", "--emit", "pubo=-", "--emit", "loss=-"], "two outputs"),
+        (["compile", "synthetic", "--emit", "y" * 300 + "pubo.json"], "cannot be written"),
+        (["data", "synthetic:examples=1000000000,features=1000"], "fewer examples"),
+        (["compile", "synthetic", "--cover", "exact", "--order", "4", "--bits", "1"], "for cubics"),
+        (["compile", "synthetic", "--bits", "1", "--emit", "qubo.coo"], "no place for the offset"),
+        (["compile", "synthetic", "--prune", "--l0", "1"], "do not go together"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert words in captured.err
+    assert captured.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_data_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["estimate", "breast-cancer", "--features", "4", "--bits", "2", "--format", "json"]
+    assert main(arguments) == 0
+    found = json.loads(capsys.readouterr().out)[0]
+    counted = account(compile("breast-cancer", features=4, bits=2).quadratize())
+    assert found["qubits"] == counted["qubits"]
+    assert found["ancillas"] == counted["product_ancillas"]
+
+
+@pytest.mark.parametrize("kind", ["text", "markdown", "csv", "json"])
+def test_tables_come_in_four_formats(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["estimate", "--table", "paper", "--format", kind]) == 0
+    text = capsys.readouterr().out
+    if kind == "csv":
+        rows = list(csv.DictReader(io.StringIO(text)))
+        assert rows[1]["qubits"] == "40200"
+    elif kind == "json":
+        assert json.loads(text)[5]["qubits"] == 25_005_000
+    else:
+        assert "25,005,000" in text
+
+
+def test_what_is_not_known_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["estimate", "--features", "5", "--order", "6", "--machine", "advantage"]
+    assert main(line) == 0
+    assert "physical qubits about  not known" in capsys.readouterr().out
+    assert main([*line, "--format", "markdown"]) == 0
+    assert capsys.readouterr().out.endswith("| not known | not known | not known |\n")
+    assert main([*line, "--format", "csv"]) == 0
+    assert capsys.readouterr().out.endswith(",,\n")
+    assert main([*line[:3], "--machine", "advantage", "--format", "markdown"]) == 0
+    assert capsys.readouterr().out.endswith("| yes |\n")

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from qcompile import Classifier, QcompileError, load_classifier, save_classifier
+from tests.problems import identity
+
+
+def test_a_model_file_cut_or_changed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    save_classifier(Classifier(np.array([1.0, 2.0]), identity(2)), path)
+    whole = path.read_text()
+    for size in range(0, len(whole) - 2, 23):
+        path.write_text(whole[:size])
+        with pytest.raises(QcompileError, match=r"model\.json"):
+            load_classifier(path)
+    content = json.loads(whole)
+    for name, value in {
+        "weights": [[1.0, 2.0]],
+        "type": "qcompile.loss",
+        "preparation": {},
+        "version": 9,
+    }.items():
+        path.write_text(json.dumps({**content, name: value}))
+        with pytest.raises(QcompileError, match=r"model\.json"):
+            load_classifier(path)
+    path.write_text(whole.replace("1.0", "1e999"))
+    with pytest.raises(QcompileError, match=r"model\.json"):
+        load_classifier(path)

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import dimod
+import pytest
+
+from qcompile import Embedded, QcompileError, load_embedding, save_embedding
+from qcompile.files.embedding import save_target
+
+
+def test_an_embedding_comes_back_whole(embedded: Embedded, tmp_path: Path) -> None:
+    path = tmp_path / "embedding.json"
+    save_embedding(embedded.embedding, path)
+    back = load_embedding(path)
+    assert back.chains == embedded.embedding.chains
+    assert back.machine == embedded.embedding.machine
+    assert back.machine.graph_id == embedded.embedding.machine.graph_id
+    assert (back.method, back.seed, back.problem) == (
+        "biclique",
+        3,
+        embedded.embedding.problem,
+    )
+    assert back.options["tries"] == 4
+    first = path.read_bytes()
+    save_embedding(back, path)
+    assert path.read_bytes() == first
+
+
+def test_the_target_opens_with_dimod(embedded: Embedded, tmp_path: Path) -> None:
+    for name in ("target.json", "target.bqm"):
+        save_target(embedded, tmp_path / name)
+    content = json.loads((tmp_path / "target.json").read_text())
+    assert dimod.BinaryQuadraticModel.from_serializable(content) == embedded.to_bqm()
+    assert content["info"]["chain_strength"] == embedded.chain_strength
+    with (tmp_path / "target.bqm").open("rb") as stream:
+        assert dimod.BinaryQuadraticModel.from_file(stream) == embedded.to_bqm()
+    with pytest.raises(QcompileError, match=r"\.json or \.bqm"):
+        save_target(embedded, tmp_path / "target.txt")
+
+
+def _change(content: dict[str, Any], path: str, value: Any) -> None:
+    *way, last = path.split(".")
+    for step in way:
+        content = content[int(step)] if isinstance(content, list) else content[step]
+    if isinstance(content, list):
+        content[int(last)] = value
+    else:
+        content[last] = value
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("type", "qcompile.loss"),
+        ("version", 99),
+        ("graph_id", "0" * 32),
+        ("chains", 7),
+        ("chains.0", [1, [3]]),
+        ("chains.0.1", ["a"]),
+        ("chains.0.1", [-4]),
+        ("chains.0.1", 5),
+        ("machine.shape", [1000000]),
+        ("machine.topology", "torus"),
+        ("machine.dead_qubits", [10**9]),
+        ("machine.h_range", [0, 0]),
+        ("machine.h_range", None),
+        ("machine.j_range", ["a", "b"]),
+        ("machine.j_range", [1, -1]),
+        ("machine.precision", [0.1]),
+        ("machine.precision", [0.1, -1]),
+        ("machine", {}),
+        ("machine", None),
+        ("seed", "many"),
+    ],
+)
+def test_a_hostile_file_is_refused_by_name(
+    embedded: Embedded, tmp_path: Path, path: str, value: Any
+) -> None:
+    file = tmp_path / "embedding.json"
+    save_embedding(embedded.embedding, file)
+    content = json.loads(file.read_text())
+    _change(content, path, value)
+    file.write_text(json.dumps(content))
+    with pytest.raises(QcompileError, match=r"embedding\.json"):
+        load_embedding(file)
+
+
+def test_a_file_cut_anywhere_is_refused(embedded: Embedded, tmp_path: Path) -> None:
+    file = tmp_path / "embedding.json"
+    save_embedding(embedded.embedding, file)
+    whole = file.read_bytes()
+    for size in range(0, len(whole) - 2, 97):
+        file.write_bytes(whole[:size])
+        with pytest.raises(QcompileError, match=r"embedding\.json"):
+            load_embedding(file)

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import dimod
+import dwave.graphs as dg
+import networkx as nx
+import pytest
+from dwave.system.testing import MockDWaveSampler
+
+from qcompile import FormatError, InputError, catalogue, load_machine, machine_from_sampler
+from qcompile.embedding.capacity import largest_bits
+from qcompile.stages.machine import Machine
+
+GRAPHS = {
+    "2000q": dg.chimera_graph(16),
+    "advantage": dg.pegasus_graph(16),
+    "advantage2": dg.zephyr_graph(12),
+    "zephyr15": dg.zephyr_graph(15),
+    "chimera4": dg.chimera_graph(4),
+    "pegasus4": dg.pegasus_graph(4),
+    "zephyr3": dg.zephyr_graph(3),
+}
+
+
+PLAIN = 'topology = "pegasus"\nshape = [2]\n[ranges]\nh = [-4, 4]\nj = [-1, 1]\n'
+
+
+@pytest.mark.slow
+def test_the_catalogue_has_the_machines_with_oceans_graphs() -> None:
+    known = catalogue()
+    assert set(known) == set(GRAPHS)
+    for name, machine in known.items():
+        assert nx.utils.graphs_equal(nx.Graph(machine.graph), nx.Graph(GRAPHS[name])), name
+        assert machine.source and machine.date.startswith("20"), name
+        assert machine.qubits is None or machine.qubits <= len(machine.nodes)
+        assert machine.extended_j_range == (-2.0, 1.0)
+
+
+def test_the_published_yield_has_the_published_numbers() -> None:
+    machine = load_machine("advantage2").with_yield("published", seed=1)
+    assert (len(machine.nodes), len(machine.edges)) == (4589, 41729)
+    with pytest.raises(InputError, match="no published number"):
+        load_machine("zephyr3").with_yield("published")
+
+
+@pytest.mark.parametrize("share", [0.0, 1.5, -1.0, "half"])
+def test_an_impossible_yield_is_refused(share: float | str) -> None:
+    with pytest.raises(InputError, match="yield"):
+        load_machine("zephyr3").with_yield(share)
+
+
+@pytest.mark.parametrize(
+    ("topology", "shape"), [("chimera", [3, 3, 4]), ("pegasus", [3]), ("zephyr", [2, 4])]
+)
+def test_a_live_sampler_gives_its_working_graph(topology: str, shape: list[int]) -> None:
+    whole = MockDWaveSampler(topology_type=topology, topology_shape=shape)
+    dead, coupler = whole.nodelist[3], whole.edgelist[-1]
+    sampler = MockDWaveSampler(
+        topology_type=topology, topology_shape=shape, broken_nodes=[dead], broken_edges=[coupler]
+    )
+    machine = machine_from_sampler(sampler)
+    assert machine.nodes.tolist() == sorted(sampler.nodelist)
+    found = {frozenset(e) for e in machine.nodes[machine.edges].tolist()}
+    assert found == {frozenset(e) for e in sampler.edgelist}
+    assert machine.h_range == (-4.0, 4.0) and machine.extended_j_range == (-2.0, 1.0)
+
+
+def test_a_machine_of_ones_own_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(PLAIN + "[working]\ndead_qubits = [4]\ndead_couplers = [[9, 8]]\n")
+    # tables may come in any order; qubit 4 is on P2
+    machine = load_machine(path)
+    assert machine.name == "mine"
+    assert 4 not in machine.nodes
+    assert machine.dead_couplers == {(8, 9)}
+    assert machine.precision is None
+
+
+BROKEN = {
+    "": "topology is missing",
+    "topology = ": "invalid TOML",
+    PLAIN.replace("pegasus", "torus"): "expected one of chimera, pegasus, zephyr",
+    PLAIN.replace("[2]", "[0]"): "expected 1 to 1 sizes",
+    PLAIN.replace("[2]", "[1000000]"): "expected 1 to 1 sizes",
+    PLAIN.replace("[2]", '["2"]'): "whole numbers",
+    PLAIN.replace("[-4, 4]", "[4, -4]"): r"ranges\.h",
+    PLAIN.replace("[-4, 4]", "[1, 4]"): "around 0",
+    PLAIN.replace("[-4, 4]", f"[-4, 1{'0' * 400}]"): r"ranges\.h",
+    PLAIN.replace("[-4, 4]", f"[-4, 1{'0' * 5000}]"): "invalid TOML",
+    PLAIN.replace("[-4, 4]", "7"): r"expected \[low, high\]",
+    PLAIN.replace("h = [-4, 4]\n", ""): r"ranges\.h is missing",
+    PLAIN + "colour = [-1, 1]\n": r"invalid key ranges\.colour",
+    "colour = 1\n" + PLAIN: "invalid key colour",
+    "working = 3\n" + PLAIN: "working is not a table",
+    PLAIN + "[working]\nqubits = 0\n": r"working\.qubits",
+    PLAIN + '[working]\ndead_qubits = ["a"]\n': "dead_qubits",
+    PLAIN + "[working]\ndead_couplers = [[1, 2, 3]]\n": "dead_couplers",
+    PLAIN + "[precision]\nh = 0.01\nj = -1\n": r"precision\.j",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BROKEN.items())
+def test_a_broken_toml_names_the_file_and_the_fault(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_text(text)
+    with pytest.raises(FormatError, match=message) as caught:
+        load_machine(path)
+    assert "broken.toml" in str(caught.value)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "binary.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(FormatError, match=r"binary\.toml: invalid TOML"):
+        load_machine(path)
+
+
+@pytest.mark.parametrize("name", ["advantag", "../pyproject", "hardware/advantage", ""])
+def test_an_unknown_machine_lists_the_known_ones(name: str) -> None:
+    with pytest.raises(InputError, match="advantage2"):
+        load_machine(name)
+
+
+def test_left_out_sizes_are_the_usual_ones() -> None:
+    assert Machine("a", "zephyr", (3,)).graph_id == Machine("b", "zephyr", (3, 4)).graph_id
+    assert Machine("a", "chimera", (4,)).graph_id == load_machine("chimera4").graph_id
+    assert Machine("a", "chimera", (4, 4)).sizes == (4, 4, 4)
+    assert largest_bits(Machine("a", "chimera", (16, 16))) == largest_bits(load_machine("2000q"))
+
+
+def test_a_sampler_without_a_graph_is_no_machine() -> None:
+    with pytest.raises(InputError, match="ExactSolver has no working graph"):
+        machine_from_sampler(dimod.ExactSolver())

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qcompile import (
+    Encoding,
+    InputError,
+    anneal,
+    compile,
+    discretize,
+    fit_loss,
+    moments_of,
+    prepare,
+    read,
+    solve,
+)
+from qcompile.objective.weight_space import weight_cubic
+from tests.by_brute_force import brute_force
+from tests.problems import polynomial
+
+
+@settings(max_examples=20, deadline=None)
+@given(bits=st.integers(1, 9), degree=st.integers(1, 5), seed=st.integers(0, 99))
+def test_annealing_finds_the_optimum_of_small_problems(bits: int, degree: int, seed: int) -> None:
+    pubo = polynomial(bits, degree, seed=seed)
+    found = solve(pubo, solver="anneal", reads=30, keep=5)
+    energies = np.sort(brute_force(pubo))
+    assert found.energies[0] == pytest.approx(energies[0])
+    assert found.energies == pytest.approx(pubo.energies(found.bits))
+    assert (np.diff(found.energies) >= 0).all()
+    assert len(np.unique(found.bits, axis=0)) == len(found)
+
+
+def test_both_kernels_for_bits_agree_with_the_polynomial() -> None:
+    dense, sparse = polynomial(26, 3), polynomial(26, 3, share=0.03, seed=1)
+    for pubo in (dense, sparse, polynomial(12, 4)):
+        bits, space = anneal(pubo, reads=40, keep=50)
+        assert space == "bits"
+        energies = pubo.energies(bits)
+        assert (np.diff(energies) >= -1e-9).all()  # the kernel's own energies are in order
+    assert pubo.energies(bits)[0] == pytest.approx(brute_force(pubo).min())
+
+
+def test_weights_and_bits_reach_the_same_optimum() -> None:
+    pubo = compile("breast-cancer", bits=3, features=5, scale="standard", bias=True).pubo
+    exact = solve(pubo, solver="exact", keep=10)
+    for space in ("weights", "bits"):
+        bits, used = anneal(pubo, space=space, reads=60, keep=10)
+        assert used == space
+        assert pubo.energies(bits)[0] == pytest.approx(exact.energies[0])
+        assert (np.diff(pubo.energies(bits)) >= -1e-9).all()
+
+
+def test_weight_space_is_refused_where_there_is_none() -> None:
+    data = compile("breast-cancer", bits=2, features=4, scale="standard", l0=0.1).pubo
+    dropped = compile("breast-cancer", bits=2, features=4, scale="standard", threshold=1e-3).pubo
+    for pubo in (polynomial(6, 3), data, dropped, polynomial(6, 4)):
+        assert weight_cubic(pubo) is None
+        with pytest.raises(InputError, match="not a cubic of weights"):
+            anneal(pubo, space="weights")
+        assert anneal(pubo, reads=5)[1] == "bits"
+
+
+def test_ctrl_c_keeps_the_best_states() -> None:
+    def interrupt(done: int, total: int | None) -> None:
+        raise KeyboardInterrupt
+
+    bits, _ = anneal(polynomial(12, 3), reads=1000, progress=interrupt)
+    assert len(bits)
+
+
+def test_weights_with_bounds_are_annealed_from_their_own_origin() -> None:
+    data = prepare(read("breast-cancer"), scale="standard", features=4)
+    moments = moments_of(data, 3)
+    loss = fit_loss(moments)
+    bounds = ((-3, 1), (1, 4), (-2, 0), (2, 4))
+    encoding = Encoding(4, 3, loss.zeta, bounds)
+    pubo = discretize(moments, loss, 3, encoding=encoding)
+    bits, space = anneal(pubo, space="weights", reads=40, keep=30)
+    assert space == "weights"
+    energies = pubo.energies(bits)
+    assert energies == pytest.approx(np.sort(np.unique(brute_force(pubo).round(12)))[:30])

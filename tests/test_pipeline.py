@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_type_hints
+
+import numpy as np
+import pytest
+
+from qcompile import InputError, compile, moments_of, quadratize
+from qcompile.cli.app import main
+from qcompile.data import svmlight
+from qcompile.data.options import DataOptions, load_data
+from qcompile.data.read import read
+from qcompile.data.split import add_noise, shuffle, split
+from qcompile.files.pubo import load_pubo
+from qcompile.objective.fit import LossOptions
+from qcompile.pipeline import CompileOptions
+from qcompile.reduction.quadratize import QuboOptions
+from tests.parts import svm
+from tests.strategies import dense
+
+
+def test_rows_that_are_not_used_do_not_matter(tmp_path: Path) -> None:
+    path = svm(tmp_path, "1 1:1\n-1 2:1\n1 1:2\n3 0:1 9:1\n")
+    for features in (read(path, rows=3).features, compile(path, rows=3, bits=1).moments.features):
+        assert features == 2
+    one_class = svm(tmp_path, "1 1:1\n1 2:1\n-1 1:2\n")
+    with pytest.raises(InputError, match="one class"):
+        compile(one_class, rows=2, bits=1)
+
+
+def test_a_late_index_zero_is_read_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qcompile.data.svmlight._PIECE_BYTES", 16)
+    monkeypatch.setattr("qcompile.data.stream._BATCH_BYTES", 1)
+    path = svm(tmp_path, "1 1:1 2:1\n-1 1:2 2:3\n" * 5 + "1 0:1\n")
+    assert compile(path, bits=1).moments.features == 3
+
+
+def test_options_are_passed_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "pubo.json")
+    assert main(["compile", "synthetic", "--bits=2", "--threshold=0.01", "-q", "--emit", path]) == 0
+    assert load_pubo(path).dropped > 0
+    one, two = str(tmp_path / "a"), str(tmp_path / "b")
+    arguments = ["data", "breast-cancer", "--seed=5", "--split", ".5", ".5", "-o", one, "-o", two]
+    assert main([*arguments, "-q"]) == 0
+    expected = split(read("breast-cancer"), (0.5, 0.5), seed=5)[0]
+    np.testing.assert_array_equal(dense(read(one)), expected.x)
+    assert main(["data", "synthetic", "-q"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert compile("synthetic:examples=30,features=2", bits=1, prior_std=0.5).loss.prior_std == 0.5
+
+
+def test_files_are_prepared_like_named_sets(tmp_path: Path) -> None:
+    path = tmp_path / "cancer.svm"
+    svmlight.save_svmlight(read("breast-cancer"), path)
+    moments = compile(path, bits=1, noise=0.2).moments
+    expected = moments_of(add_noise(read(path), 0.2), 3)
+    np.testing.assert_array_equal(moments.tensors[1, 0], expected.tensors[1, 0])
+    assert moments.source["noise"] == 0.2
+    chosen = load_data("breast-cancer", DataOptions(shuffle=True, rows=50, seed=3)).x
+    np.testing.assert_array_equal(chosen, shuffle(read("breast-cancer"), seed=3).x[:50])
+    classes = svm(tmp_path, "1 1:1\n2 1:2 2:1\n3 1:3\n2 2:4\n")
+    prepared = compile(classes, bits=1, positive=2, range_=1.0).moments.preparation
+    assert prepared is not None
+    assert (prepared.positive, prepared.negative) == (2, None)
+    assert load_data(svm(tmp_path), DataOptions(index_base=0)).features == 3
+
+
+def test_options_for_reading_are_refused_with_data_that_are_read() -> None:
+    with pytest.raises(InputError, match="already read"):
+        compile(read("mease-wyner"), scale="standard")
+
+
+def test_the_qubo_is_made_by_a_call_and_once() -> None:
+    compiled = compile("synthetic:features=4", bits=2, cover="greedy", strength=2.0, seed=3)
+    made = compiled.quadratize()
+    assert made is compiled.quadratize()
+    expected = quadratize(compiled.pubo, cover="greedy", strength=2.0, seed=3)
+    np.testing.assert_array_equal(made.quadratic, expected.quadratic)
+    assert made.method == "greedy"
+
+
+def test_the_attribute_qubo_still_works_and_names_the_call() -> None:
+    compiled = compile("synthetic:features=2", bits=1)
+    with pytest.warns(DeprecationWarning, match=r"call Compiled\.quadratize\(\)") as told:
+        old = compiled.qubo
+    assert old is compiled.quadratize()
+    assert [warning.filename for warning in told] == [__file__]
+
+
+def test_the_keywords_of_compile_are_the_fields_of_its_options() -> None:
+    fields: dict[str, object] = {}
+    for group in (DataOptions, LossOptions, QuboOptions):
+        fields |= get_type_hints(group)
+    assert get_type_hints(CompileOptions) == fields
+
+
+def test_a_keyword_that_is_not_an_option_is_refused() -> None:
+    with pytest.raises(InputError, match="unknown option 'colour'; expected one of bias, "):
+        compile("synthetic", colour="red")  # type: ignore[call-arg]

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from qcompile import Dataset, discretize, moments_of, prepare, read, solve, train
+from qcompile.objective.fit import LossOptions
+from qcompile.solvers.options import SolveOptions
+from qcompile.training import risks, search
+from qcompile.training.search import _effort
+
+
+def test_fine_grids_are_searched_at_all_scales() -> None:
+    data = prepare(read("breast-cancer"), scale="standard", features=2)
+    found = train(data, bits=15)
+    objective = {r["classifier"]: r["objective"] for r in found.risks}
+    assert objective["lowest state found"] <= objective["rounded to the grid"] + 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("order", "bits"), [(4, 4), (6, 3), (8, 3)])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_search_over_the_margins_ends_at_the_lowest_state(
+    order: int, bits: int, seed: int
+) -> None:
+    data = prepare(read("breast-cancer"), scale="standard", features=4, bias=True)
+    loss = LossOptions(order=order)
+    found = train(data, bits=bits, loss=loss, options=SolveOptions(seed=seed))
+    assert found.samples.info["space"] == "margins"
+    pubo = discretize(moments_of(data, order), found.loss, bits)
+    exact = solve(pubo, solver="exact")
+    assert found.samples.energies.min() == pytest.approx(exact.energies.min(), abs=1e-9)
+    objective = {r["classifier"]: r["objective"] for r in found.risks}
+    assert objective["lowest state found"] <= objective["that rounded to the grid"] + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_short_search_is_no_worse_than_rounding(cancer: Dataset, seed: int) -> None:
+    options = SolveOptions(reads=1, sweeps=1, seed=seed)
+    found = train(cancer, bits=4, loss=LossOptions(order=6), options=options)
+    objective = {r["classifier"]: r["objective"] for r in found.risks}
+    assert objective["lowest state found"] <= objective["that rounded to the grid"] + 1e-12
+
+
+def test_ctrl_c_near_the_end_keeps_what_was_found(
+    cancer: Dataset, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    inner, calls = risks.descend, []
+
+    def interrupted(*given: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return inner(*given)
+
+    monkeypatch.setattr(search, "descend", interrupted)
+    found = train(cancer, bits=3, loss=LossOptions(order=6), options=SolveOptions(reads=5))
+    assert found.samples.info["space"] == "margins"
+    assert "keeping the best states so far" in caplog.text
+    assert found.errors["train"] < 0.2
+
+
+def test_small_data_get_all_restarts_and_large_ones_a_fifth_at_least() -> None:
+    small, options = read("synthetic").take(slice(50)), SolveOptions(reads=40)
+    assert _effort(small, options) == (40, 1000)
+    large = read("synthetic:examples=200000,features=100")
+    assert _effort(large, options) == (8, 200)
+    assert _effort(large, SolveOptions(reads=40, sweeps=7)) == (8, 7)
+    assert _effort(large, SolveOptions(reads=1)) == (1, 200)
