@@ -154,6 +154,16 @@ def test_every_subpackage_is_installed(setup: configparser.ConfigParser) -> None
     assert sorted(listed) == sorted({*found, "qcompile.hardware"})
 
 
+def test_every_data_file_is_installed(setup: configparser.ConfigParser) -> None:
+    patterns = {name: lines.split() for name, lines in setup["options.package_data"].items()}
+    inside = [path for path in tracked() if (ROOT / "qcompile") in path.parents]
+    data = [path for path in inside if path.suffix not in (".py", ".pyc", ".nbi", ".nbc")]
+    assert any(path.suffix == ".css" for path in data)
+    for path in data:
+        package = ".".join(path.parent.relative_to(ROOT).parts)
+        assert any(path.match(pattern) for pattern in patterns.get(package, ())), path
+
+
 def test_no_subpackage_has_the_name_of_a_public_function() -> None:
     """Or `import qcompile.train as t` would give a function."""
     rooms = {path.parent.name for path in (ROOT / "qcompile").glob("*/__init__.py")}
