@@ -113,6 +113,7 @@ def prepare(
     Features are chosen and scaled by the rows given here, so set rows for tests aside before, and
     prepare them `like` the others:
 
+    >>> from qcompile import read, split
     >>> rows, held = split(read("breast-cancer"), (0.7, 0.3), seed=1)
     >>> rows = prepare(rows, scale="standard", features=5)
     >>> held = prepare(held, like=rows)

@@ -38,6 +38,7 @@ def shuffle(data: Dataset, *, seed: int = 0) -> Dataset:
 def split(data: Dataset, shares: Sequence[float], *, seed: int = 0) -> tuple[Dataset, ...]:
     """Split the rows at random into parts of the given shares (at most 1 in total).
 
+    >>> from qcompile import read
     >>> [len(part) for part in split(read("long-servedio"), (0.7, 0.3))]
     [1400, 600]
     """

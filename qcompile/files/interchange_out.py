@@ -25,6 +25,7 @@ FORMS = ("qcompile", "terms", "keys", "cimod", "bqm")
 def to_terms(pubo: Pubo, *, vartype: str | None = None) -> dict[tuple[Label, ...], float]:
     """Return ``{(label, ...): coefficient}``; by default, `vartype` is that of the source.
 
+    >>> from qcompile import read_pubo
     >>> to_terms(read_pubo({(7, 9): 2.0}, vartype="SPIN"))
     {(): 0.0, (7, 9): 2.0}
     """

@@ -73,7 +73,7 @@ def machine_from_sampler(sampler: Any) -> Machine:
     properties = getattr(sampler, "properties", {})
     if "topology" not in properties or not hasattr(sampler, "nodelist"):
         raise InputError(
-            f"{type(sampler).__name__}: its working graph is missing; it is no machine"
+            f"{type(sampler).__name__} has no working graph; expected a sampler of a machine"
         )
     topology = properties["topology"]
     whole = Machine(

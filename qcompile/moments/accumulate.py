@@ -46,7 +46,7 @@ def moments_of(
     iterable of parts: moments of disjoint rows add up, as ``sum(map(moments_of, parts))`` shows.
     `progress(done, total)` counts the rows of a data set.
 
-    >>> from qcompile.data import read
+    >>> from qcompile import read
     >>> moments_of(read("mease-wyner"), order=3).tensors[3, 0].shape
     (1771,)
     """

@@ -53,11 +53,9 @@ def discretize(
     `l0` charges every weight that is not zero: one indicator variable a feature, after the bits,
     or none for `bits` = 1, where the bit is its own indicator. Terms that are exactly zero are left
     out; a `threshold` leaves out small ones too and bounds the change in ``Pubo.dropped``. An
-    `encoding` with fewer levels comes from `qcompile.prune`.
+    `encoding` with fewer levels comes from `prune`.
 
-    >>> from qcompile.data import read
-    >>> from qcompile.moments import moments_of
-    >>> from qcompile.loss import fit_loss
+    >>> from qcompile import fit_loss, moments_of, read
     >>> moments = moments_of(read("mease-wyner"), 3)
     >>> discretize(moments, fit_loss(moments), bits=2).terms
     (42, 861, 11480)

@@ -53,10 +53,9 @@ def fit_loss(
     and the other follows, give both to set them apart. Without either, s = 1 for odd orders; even
     orders have their own scale, s = ω^(-1/k) / rms|x|, and no regulariser. Weights reach up to
     zeta = range · s. A range of "auto" is 2, or less where an odd loss would reward large wrong
-    margins (`qcompile.weight_range`).
+    margins.
 
-    >>> from qcompile.data import read
-    >>> from qcompile.moments import moments_of
+    >>> from qcompile import moments_of, read
     >>> loss = fit_loss(moments_of(read("mease-wyner"), 3))
     >>> [round(a, 6) for a in loss.coefficients]
     [0.5, ..., 0.0, ...]

@@ -32,9 +32,7 @@ _MOST_BITS = 400
 def prune(moments: Moments, loss: Loss, bits: int, *, l0: float = 0.0) -> Encoding:
     """Narrow the levels of each weight as far as is proved to keep every minimiser.
 
-    >>> from qcompile.data import read
-    >>> from qcompile.moments import moments_of
-    >>> from qcompile.loss import fit_loss
+    >>> from qcompile import fit_loss, moments_of, read
     >>> moments = moments_of(read("synthetic"), 3)
     >>> prune(moments, fit_loss(moments, range_=0.3), bits=2).variables
     0

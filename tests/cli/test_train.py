@@ -26,7 +26,7 @@ def test_the_command_trains(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert shown.count("cv: ") == 4 and "best continuous" in shown
     for bad, message in (
         (["--grid", "bits=1"], "needs --cv"),
-        (["--cv", "2", "--grid", "colour=1"], "expected order, bits"),
+        (["--cv", "2", "--grid", "colour=1"], "a name of order, bits"),
         (["--cv", "2", "--grid", "bits=a"], "separated by commas"),
         (["--cv", "1"], "folds"),
         (["--test", "1.5"], "leave rows"),

@@ -43,6 +43,7 @@ def messages() -> Iterator[tuple[str, str]]:
 
 # Parameters of functions that no command calls.
 ONLY_PYTHON = {"form", "labels"}
+HTML = ("report/", "stages/display.py")
 
 
 def parameters() -> set[str]:
@@ -81,7 +82,7 @@ def test_messages_name_parameters_and_functions_that_exist() -> None:
     known = parameters()
     mentioned: set[str] = set()
     for place, text in messages():
-        if place.startswith("report/"):  # attributes of HTML have the same form
+        if place.startswith(HTML):  # attributes of HTML have the same form
             continue
         for found in MENTION.finditer(text):
             if found["name"] and found["name"] != "name":  # name=number of a named set
@@ -95,7 +96,7 @@ def test_messages_name_parameters_and_functions_that_exist() -> None:
 def test_parameters_that_messages_name_have_options() -> None:
     """Each becomes an option of some command: nothing of Python is left in the line."""
     for place, text in messages():
-        if place.startswith("report/"):
+        if place.startswith(HTML):
             continue
         for found in MENTION.finditer(text):
             if found["name"] and found["name"] not in {"name", *ONLY_PYTHON}:

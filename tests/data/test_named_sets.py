@@ -50,5 +50,6 @@ def test_bad_parameters_of_named_sets(text: str) -> None:
         read(text)
 
 
-def test_a_margin_of_zero_is_an_error() -> None:
-    assert read("mease-wyner").error(np.zeros(21)) == 1.0
+def test_a_decision_of_zero_is_a_negative_answer() -> None:
+    rows = read("mease-wyner")
+    assert rows.error(np.zeros(21)) == np.mean(rows.y > 0)

@@ -403,7 +403,7 @@ def test_what_may_not_be_written_is_one_line(
     public.chmod(0o777 if locked == "file" else 0o555)
     before = {path.name: path.read_bytes() for path in public.iterdir()}
     code, said = outcome(as_nobody(public, arguments))
-    assert (code, said) == (2, f"qcompile: error: {out}: no permission to write there\n")
+    assert (code, said) == (2, f"qcompile: error: {out}: no permission to write\n")
     assert {path.name: path.read_bytes() for path in public.iterdir()} == before
 
 

@@ -50,7 +50,7 @@ def test_the_same_run_gives_the_same_bytes(folder: Path, tmp_path: Path, whole: 
         (["data.svm", "-o", "x.html"], "not a file of qcompile"),
         (["answers.json", "-o", "x.html"], "nothing to show"),
         (["clf.json", "-o", "x.pdf"], "expected a page ending in .html"),
-        (["chains.json", "--data", DATA, "-o", "x.html"], "how its data were prepared"),
+        (["chains.json", "--data", DATA, "-o", "x.html"], "no record of how data were prepared"),
         (["clf.json"], "required: -o"),
     ],
 )

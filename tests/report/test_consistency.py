@@ -33,7 +33,7 @@ def test_artifacts_of_different_runs_are_refused(folder: Path, tmp_path: Path) -
         gather([str(folder), str(tmp_path / "qubo.json")])
     for name, words in {
         "chains.json": "made for another problem",
-        "answers.json": "without variable 6",
+        "answers.json": "variable 6 is missing",
         "clf.json": "of another run",
     }.items():
         assert main(["report", str(tmp_path / "qubo.json"), str(folder / name), "-q",

@@ -298,7 +298,7 @@ def test_pictures_without_matplotlib_are_refused_before_any_work(
 
 
 def test_python_is_told_the_same(undrawn: Path) -> None:
-    from qcompile import plot
+    from qcompile.report import plot
 
     loss = Loss((1.0, -1.0), "risk", 1.0, 1.0)
     with pytest.raises(InputError, match=r"pip install 'qcompile-anneal\[plot\]'"):

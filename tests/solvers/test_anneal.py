@@ -59,7 +59,7 @@ def test_weight_space_is_refused_where_there_is_none() -> None:
     dropped = compile("breast-cancer", bits=2, features=4, scale="standard", threshold=1e-3).pubo
     for pubo in (polynomial(6, 3), data, dropped, polynomial(6, 4)):
         assert weight_cubic(pubo) is None
-        with pytest.raises(InputError, match="no cubic of weights"):
+        with pytest.raises(InputError, match="not a cubic of weights"):
             anneal(pubo, space="weights")
         assert anneal(pubo, reads=5)[1] == "bits"
 

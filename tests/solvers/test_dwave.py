@@ -17,7 +17,7 @@ def test_samplers_of_others_may_be_given() -> None:
         found = solve(compiled.pubo, solver=sampler, reads=30)
         assert found.energies[0] == pytest.approx(best)
         assert found.info["solver"] == type(sampler).__name__
-    with pytest.raises(InputError, match="no dimod sampler"):
+    with pytest.raises(InputError, match="not a dimod sampler"):
         solve(compiled.pubo, solver=3)
 
 
