@@ -4,6 +4,10 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# Files that go through every requirement: formats, solvers, Ocean, scikit-learn, Leap, Dask.
+LOWEST_TESTS ?= tests/files/test_golden.py tests/test_ocean.py tests/test_pipeline.py \
+  tests/test_sklearn.py tests/leap/test_nonlinear.py tests/leap/test_submission.py \
+  tests/moments/test_dask.py tests/solvers/test_restarts.py tests/project/test_packaging.py
 # An environment with the lowest versions that setup.cfg declares. They have wheels for Python 3.11.
 LOWEST ?= $(VENV)-lowest
 
@@ -21,7 +25,7 @@ quick: $(READY)
 # Kernels are kept apart from those of the other environment, which has another compiler.
 test-lowest: $(LOWEST)/.ready
 	QCOMPILE_LOWEST=1 NUMBA_CACHE_DIR=$(abspath $(LOWEST))/numba $(LOWEST)/bin/python -m pytest \
-	  -n auto --dist worksteal -m 'not slow or lowest'
+	  -n auto --dist worksteal -m 'not slow or lowest' $(LOWEST_TESTS)
 
 lint: $(READY)
 	$(BIN)/ruff check .
