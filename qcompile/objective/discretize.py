@@ -31,7 +31,7 @@ from qcompile.stages.origin import Origin
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.terms import most_terms
 
-__all__ = ["discretize", "memory_needed"]
+__all__ = ["Code", "discretize", "expand_tensors", "memory_needed"]
 
 
 # With v = 0 a bit that is on costs this many times what the indicator would.
@@ -67,33 +67,68 @@ def discretize(
     degree = max(loss.order, 2 if loss.l2 else 1)
     _require_memory(encoding.variables, degree)
     joined, tensors = _weighted_tensors(moments, loss, degree)
-    constant = float(loss.coefficients[0])
+    code = Code(encoding.features, encoding.bit_features, encoding.bit_weights, encoding.offsets)
+    origin = Origin(
+        encoding=encoding,
+        loss=loss,
+        l0=l0,
+        preparation=moments.preparation,
+        source=replace(moments.source, rows=moments.count),
+    )
+    pubo = expand_tensors(
+        float(loss.coefficients[0]), joined, tensors, code, origin, threshold=threshold
+    )
+    return _with_indicators(pubo, encoding, l0) if l0 else pubo
+
+
+@dataclass(frozen=True, eq=False)
+class Code:
+    """Numbers made up of bits: the feature of each bit, what it adds, and where all begin."""
+
+    features: int
+    bit_features: NDArray[np.int64]
+    bit_weights: Floats
+    offsets: Floats
+
+    @property
+    def variables(self) -> int:
+        """Number of bits."""
+        return len(self.bit_features)
+
+
+def expand_tensors(
+    constant: float,
+    joined: Floats,
+    tensors: list[Floats],
+    code: Code,
+    origin: Origin,
+    *,
+    threshold: float = 0.0,
+) -> Pubo:
+    """Write Σ_j T_j(x, ..., x) over coded numbers x as a polynomial of their bits.
+
+    `joined` holds the tensors one after the other; the tensors are views of it.
+    """
+    degree = len(tensors)
     with np.errstate(over="ignore", invalid="ignore"):  # looked at below
-        if encoding.offsets.any():
-            constant += _shift(tensors, encoding.offsets)
-        terms = [_terms(encoding, j, joined, tensors, threshold) for j in range(1, degree + 1)]
+        if code.offsets.any():
+            constant += _shift(tensors, code.offsets)
+        terms = [_terms(code, j, joined, tensors, threshold) for j in range(1, degree + 1)]
     if not all(np.isfinite(coefficients.sum()) for _, coefficients, _ in terms):
+        zeta = 0.0 if origin.encoding is None else origin.encoding.zeta
         raise InputError(
-            f"coefficients overflow with weights up to {loss.zeta:g}: use a smaller range_= or "
+            f"coefficients overflow with weights up to {zeta:g}: use a smaller range_= or "
             "prior_std=, or scale the features"
         )
     # nobody knows which sign a dropped term has in a sample: the worse of the two sums bounds it
     negative, positive = (sum(dropped[side] for _, _, dropped in terms) for side in (0, 1))
-    pubo = Pubo(
-        variables=encoding.variables,
+    return Pubo(
+        variables=code.variables,
         constant=constant,
         indices=tuple(indices for indices, _, _ in terms),
         coefficients=tuple(coefficients for _, coefficients, _ in terms),
-        origin=Origin(
-            encoding=encoding,
-            loss=loss,
-            l0=l0,
-            dropped=max(0.0 - negative, positive),
-            preparation=moments.preparation,
-            source=replace(moments.source, rows=moments.count),
-        ),
+        origin=replace(origin, dropped=max(0.0 - negative, positive)),
     )
-    return _with_indicators(pubo, encoding, l0) if l0 else pubo
 
 
 def memory_needed(variables: int, degree: int) -> int:
@@ -176,9 +211,7 @@ def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
             yield (first, *rest)
 
 
-def _tables(
-    encoding: Encoding, degree: int, tensors: list[Floats]
-) -> tuple[NDArray[np.int64], Floats]:
+def _tables(encoding: Code, degree: int, tensors: list[Floats]) -> tuple[NDArray[np.int64], Floats]:
     """Tabulate what each bit adds to the position and to the factor, for each composition."""
     features, kappa = encoding.bit_features, encoding.bit_weights
     bases = np.cumsum([0] + [len(t) for t in tensors])
@@ -203,7 +236,7 @@ def _tables(
 
 
 def _terms(
-    encoding: Encoding, degree: int, joined: Floats, tensors: list[Floats], threshold: float
+    encoding: Code, degree: int, joined: Floats, tensors: list[Floats], threshold: float
 ) -> tuple[NDArray[np.int32], Floats, tuple[float, float]]:
     """Return the terms of one degree, and the sums of those that were dropped."""
     places, values = _tables(encoding, degree, tensors)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from qcompile.stages.arrays import Floats
 from qcompile.stages.encoding import Encoding
 from qcompile.stages.pubo import Pubo
+from qcompile.stages.step import Step
 
 __all__ = ["WeightCubic", "weight_cubic"]
 
@@ -53,11 +54,12 @@ class WeightCubic:
 def weight_cubic(pubo: Pubo) -> WeightCubic | None:
     """Return the cubic of the weights, or None if the polynomial is not one.
 
-    Not: of higher degree, with indicators (ℓ0), without an encoding, or with terms dropped.
+    Not: of a step, of higher degree, with indicators (ℓ0), without an encoding, or with terms dropped.
     """
     encoding = pubo.encoding
     if (
         encoding is None
+        or isinstance(encoding, Step)  # its weights are no multiples of one number
         or pubo.degree > 3
         or pubo.variables != encoding.variables
         or encoding.features > _MOST_FEATURES

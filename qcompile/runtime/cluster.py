@@ -29,6 +29,7 @@ __all__ = [
     "as_task",
     "connected",
     "current",
+    "hold",
     "in_order",
     "locally",
     "result_of",
@@ -186,6 +187,16 @@ def submit_task(client: Any, task: Callable[..., Any], *arguments: Any) -> Any:
     _require_running(client)
     # the same call twice is two tasks: Dask must not reuse the result of the first
     return _asked(lambda: client.submit(task, *arguments, pure=False))
+
+
+def hold(client: Any, value: Any) -> Any:
+    """Let a worker hold a value, and return the future of it for use in tasks.
+
+    It is the result of a task, which Dask repeats if its worker is lost.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        return submit_task(client, _unchanged, value)
 
 
 def _unchanged(value: Item) -> Item:

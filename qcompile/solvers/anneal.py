@@ -30,6 +30,8 @@ SPACES = ("auto", "bits", "weights")
 
 # A full third tensor is worth its memory up to so many bits.
 _MOST_DENSE = 160
+# A full matrix of so many bits takes 128 MB.
+_MOST_QUADRATIC = 4000
 _STATES = 400  # random states from which temperatures are taken
 
 
@@ -126,12 +128,37 @@ def _over_bits(
 ) -> tuple[One, int]:
     """Return the function that makes one restart, and the size of a state."""
     hot, cold = temperatures or _bit_temperatures(pubo)
-    run = _dense(pubo) if _is_dense(pubo) else _by_terms(pubo)
+    if _is_full_quadratic(pubo):
+        run = _quadratic(pubo)
+    else:
+        run = _dense(pubo) if _is_dense(pubo) else _by_terms(pubo)
 
     def one(number: int, pool: Any) -> None:
         run(sweeps or DEFAULT_SWEEPS, hot, cold, seed * 1_000_003 + number, pool)
 
     return one, pubo.variables
+
+
+def _is_full_quadratic(pubo: Pubo) -> bool:
+    """Whether adding a row of a matrix is faster than visiting the terms of a bit."""
+    if pubo.degree > 2 or pubo.variables > _MOST_QUADRATIC:
+        return False
+    pairs = pubo.terms[1] if len(pubo.terms) > 1 else 0
+    return 20 * pairs > pubo.variables**2 / 2
+
+
+def _quadratic(pubo: Pubo) -> Callable[..., None]:
+    from qcompile.solvers.anneal_kernels import anneal_quadratic
+
+    first, second = np.zeros(pubo.variables), np.zeros((pubo.variables, pubo.variables))
+    (rows, values), (pairs, couplings) = pubo.of_degree(1), pubo.of_degree(2)
+    first[rows[:, 0]] = values
+    second[pairs[:, 0], pairs[:, 1]] = second[pairs[:, 1], pairs[:, 0]] = couplings
+
+    def run(sweeps: int, hot: float, cold: float, seed: int, pool: Any) -> None:
+        anneal_quadratic(first, second, pubo.constant, sweeps, hot, cold, seed, pool)
+
+    return run
 
 
 def _is_dense(pubo: Pubo) -> bool:

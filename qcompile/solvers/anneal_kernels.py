@@ -19,6 +19,7 @@ __all__ = [
     "ZERO_ONE",
     "anneal_dense",
     "anneal_margins",
+    "anneal_quadratic",
     "anneal_terms",
     "anneal_weights",
 ]
@@ -126,6 +127,61 @@ def _flip_dense(
                 row = slab[k]
                 for j in range(size):
                     field[j] += row[j]
+    return zobrist(i, 1)
+
+
+@jit
+def anneal_quadratic(
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    constant: float,
+    sweeps: int,
+    hot: float,
+    cold: float,
+    seed: int,
+    pool: Pool,
+) -> None:
+    """Anneal bits of a quadratic whose coefficients are a full symmetric matrix."""
+    size = len(first)
+    random = generator(seed)
+    bits = np.zeros(size, dtype=np.int32)
+    field = first.copy()
+    energy = constant
+    mark = np.uint64(0)
+    for i in range(size):
+        if uniform(random) < 0.5:
+            energy += field[i]
+            mark ^= _flip_quadratic(i, bits, field, second)
+    offer(pool, energy, mark, bits)
+    growth = _growth(hot, cold, sweeps)
+    beta = 1.0 / hot
+    limit = np.inf
+    for _ in range(sweeps):
+        for i in range(size):
+            rise = -field[i] if bits[i] else field[i]
+            if _accept(rise, beta, random):
+                energy += rise
+                mark ^= _flip_quadratic(i, bits, field, second)
+                limit = _note(pool, energy, mark, bits, limit)
+        beta *= growth
+
+
+@jit
+def _flip_quadratic(
+    i: int,
+    bits: NDArray[np.int32],
+    field: NDArray[np.float64],
+    second: NDArray[np.float64],
+) -> np.uint64:
+    row = second[i]
+    if bits[i]:
+        bits[i] = 0
+        for j in range(len(bits)):
+            field[j] -= row[j]
+    else:
+        bits[i] = 1
+        for j in range(len(bits)):
+            field[j] += row[j]
     return zobrist(i, 1)
 
 

@@ -8,6 +8,7 @@ from typing import TypedDict
 
 from qcompile.stages.display import Displayed, quoted
 from qcompile.stages.encoding import Encoding
+from qcompile.stages.local_fit import Around
 from qcompile.stages.loss import Loss
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.source import Source
@@ -22,7 +23,7 @@ class Origin(Displayed):
     Passes hand it on whole. `encoding` says how bits make up weights. `l0` is charged for each
     weight that is not 0. `dropped` bounds how far any energy may be from that of the polynomial
     before small terms were dropped. `preparation` is what was done to the raw rows of `source`.
-    All of it is empty for a polynomial that was not compiled from data.
+    `around` says how the polynomial of a step was fitted; such a problem has no `loss`. All of it is empty for a polynomial that was not compiled from data.
     """
 
     encoding: Encoding | None = None
@@ -31,6 +32,7 @@ class Origin(Displayed):
     dropped: float = 0.0
     preparation: Preparation | None = None
     source: Source = field(default_factory=Source)
+    around: Around | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "source", Source.of(self.source))
@@ -46,6 +48,7 @@ class Origin(Displayed):
             "l0": self.l0 or None,
             "dropped": self.dropped or None,
             "preparation": self.preparation,
+            "fitted around a centre": self.around,
         }
 
 
@@ -58,6 +61,7 @@ class OriginFields(TypedDict, total=False):
     dropped: float
     preparation: Preparation | None
     source: Source
+    around: Around | None
 
 
 def origin_of(origin: Origin | None, known: OriginFields) -> Origin:

@@ -12,6 +12,7 @@ from qcompile.stages.arrays import Floats
 from qcompile.stages.display import Displayed
 from qcompile.stages.encoding import Encoding
 from qcompile.stages.labels import Label, checked_labels
+from qcompile.stages.local_fit import Around
 from qcompile.stages.loss import Loss
 from qcompile.stages.origin import Origin
 from qcompile.stages.preparation import Preparation
@@ -66,6 +67,11 @@ class Problem(Displayed, ABC):
     def loss(self) -> Loss | None:
         """The loss that was compiled."""
         return self.origin.loss
+
+    @property
+    def around(self) -> Around | None:
+        """How the polynomial of a step was fitted; None for a problem over all weights."""
+        return self.origin.around
 
     @property
     def l0(self) -> float:

@@ -1,0 +1,197 @@
+"""Rows of unit length in blocks of fixed size: sums over them are the same on any machine.
+
+0-1 loss does not see the length of a row, so that every sum here is over u = y x / |x|. A row
+of zeros has margin 0 for all weights and stays a row of zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qcompile.errors import InputError
+from qcompile.runtime import cluster, memory
+from qcompile.runtime.threads import cores, ordered
+from qcompile.stages.arrays import Floats, frozen, row_norms
+from qcompile.stages.dataset import Dataset
+
+__all__ = ["Block", "UnitRows", "one_core_blas"]
+
+
+Result = TypeVar("Result")
+
+_BLOCK_ENTRIES = 1 << 19
+_FEWEST_ROWS, _MOST_ROWS = 1 << 8, 1 << 14
+# Measured: adding one product of a sparse row takes as long as this many of a dense product.
+_SCATTER_COST = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows u = y x / |x|, dense or as CSR arrays, and the share of each row in the risk."""
+
+    shares: Floats
+    dense: Floats | None = None
+    starts: NDArray[np.int64] | None = None
+    columns: NDArray[np.int32] | None = None
+    values: Floats | None = None
+
+    def margins(self, weights: Floats) -> Floats:
+        """Return u·w for each column of `weights`."""
+        from qcompile.moments.local_kernels import add_margins
+
+        if self.dense is not None:
+            return np.asarray(self.dense @ weights)
+        made = np.zeros((len(self.shares), weights.shape[1]))
+        add_margins(self.starts, self.columns, self.values, np.ascontiguousarray(weights), made)
+        return made
+
+    def combined(self, factors: Floats, features: int) -> Floats:
+        """Return Σ factor · u."""
+        from qcompile.moments.local_kernels import add_rows
+
+        if self.dense is not None:
+            return np.asarray(factors @ self.dense)
+        total = np.zeros(features)
+        add_rows(self.starts, self.columns, self.values, factors, total)
+        return total
+
+    def pairs(self, factors: Floats, members: NDArray[np.int64], features: int) -> Floats:
+        """Return Σ factor · u uᵀ over the columns that are members."""
+        from qcompile.moments.local_kernels import add_pairs
+
+        if self.dense is not None:
+            u = self.dense if len(members) == features else self.dense[:, members]
+            return np.asarray((u * factors[:, None]).T @ u)
+        places = np.full(features, -1, dtype=np.int64)
+        places[members] = np.arange(len(members))
+        total = np.zeros((len(members), len(members)))
+        add_pairs(self.starts, self.columns, self.values, factors, places, total)
+        return total + total.T - np.diag(total.diagonal())
+
+    def triples(self, factors: Floats, members: NDArray[np.int64], features: int) -> Floats:
+        """Return Σ factor · u ⊗ u ⊗ u over the columns that are members."""
+        u = self._wide(members, features)
+        size = len(members)
+        total = np.empty((size, size, size))
+        for a in range(size):
+            total[a] = (u * (factors * u[:, a])[:, None]).T @ u
+        return total
+
+    def _wide(self, members: NDArray[np.int64], features: int) -> Floats:
+        if self.dense is not None:
+            return np.ascontiguousarray(self.dense[:, members])
+        import scipy.sparse as sp
+
+        shape = (len(self.shares), features)
+        sparse = sp.csr_array((self.values, self.columns, self.starts), shape=shape)
+        return np.asarray(sparse[:, members].toarray(), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class UnitRows:
+    """The rows of a data set at unit length, in blocks; `shares` of the rows add up to 1.
+
+    With a current Dask client the blocks are held by its workers.
+    """
+
+    features: int
+    count: int
+    blocks: tuple[Block, ...] = ()
+    held: tuple[Any, ...] = field(default=(), repr=False)
+
+    @classmethod
+    def of(cls, data: Dataset, sample_weight: ArrayLike | None = None) -> UnitRows:
+        """Return the rows of a data set; `sample_weight` multiplies rows."""
+        shares = _shares(len(data), sample_weight)
+        blocks = tuple(_blocks(data, shares))
+        client = cluster.current()
+        if client is None:
+            return cls(data.features, len(data), blocks)
+        held = tuple(cluster.hold(client, block) for block in blocks)
+        return cls(data.features, len(data), (), held)
+
+    def map(self, task: Callable[..., Result], *arguments: Any) -> Iterator[Result]:
+        """Yield task(block, *arguments) for each block, in order."""
+        if self.held:
+            client = cluster.current()
+            assert client is not None  # the blocks are with its workers
+            yield from cluster.in_order(client, _with_one_core, self.held, task, *arguments)
+            return
+        with one_core_blas():
+            if len(self.blocks) == 1 or cores() == 1:
+                yield from (task(block, *arguments) for block in self.blocks)
+            else:
+                yield from ordered(lambda block: task(block, *arguments), self.blocks)
+
+
+def _with_one_core(block: Block, task: Callable[..., Result], *arguments: Any) -> Result:
+    """Run a task on a worker as it would run here."""
+    with one_core_blas():
+        return task(block, *arguments)
+
+
+@cache
+def _controller() -> Any:
+    """Return what limits the threads of BLAS; looking for its libraries takes milliseconds."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_core_blas() -> Iterator[None]:
+    """Limit matrix products to one core, as their rounding depends on the number of threads."""
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+def _shares(rows: int, sample_weight: ArrayLike | None) -> Floats:
+    """Return the share of each row in the mean."""
+    if sample_weight is None:
+        return np.full(rows, 1.0 / rows)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (rows,):
+        raise InputError(f"{weights.size} sample weights; expected one for each of {rows} rows")
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.sum() > 0:
+        raise InputError("sample weights must be finite, not negative and not all 0")
+    return np.asarray(weights / weights.sum())
+
+
+def _blocks(data: Dataset, shares: Floats) -> Iterator[Block]:
+    """Yield blocks of rows, dense unless sparse ones need less work and memory."""
+    x: Any = data.x
+    rows, features = x.shape
+    sparse = hasattr(x, "indptr")
+    stored = len(x.data) if sparse else rows * features
+    filled = stored / max(1, rows * features)
+    sparse = sparse and _SCATTER_COST * filled * filled < 1
+    memory.require(
+        stored * 12 if sparse else 8 * rows * features,
+        f"{rows:,} rows at unit length",
+        "use fewer rows= or features=",
+    )
+    per_row = max(1, round(filled * features)) if sparse else features
+    size = int(np.clip(_BLOCK_ENTRIES // per_row, _FEWEST_ROWS, _MOST_ROWS))
+    for start in range(0, rows, size):
+        part = slice(start, start + size)
+        own = x[part]
+        norms = row_norms(own)
+        factors = np.divide(data.y[part], norms, out=np.zeros_like(norms), where=norms > 0)
+        share = frozen(shares[part])
+        if sparse:
+            yield Block(
+                share,
+                starts=frozen(own.indptr, np.int64),
+                columns=frozen(own.indices, np.int32),
+                values=frozen(own.data * np.repeat(factors, np.diff(own.indptr))),
+            )
+        else:
+            wide = own.toarray() if hasattr(own, "indptr") else own
+            yield Block(share, dense=frozen(wide * factors[:, None]))

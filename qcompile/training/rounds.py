@@ -1,0 +1,370 @@
+"""Train in rounds: fit a polynomial around the weights, solve it, step, and fit again.
+
+The objective is F(w) = mean Φ(-u·w) + l2/2 |w|² over rows u of unit length: the 0-1 risk of a
+classifier drawn around w, which is bounded and not convex. Each round fits a quadratic to F around
+the best weights so far, writes a step within a radius in bits, lets a solver look for low
+energies, and judges the lowest samples by F itself. A better one is taken, and the radius grows;
+otherwise it shrinks. Errors of the solver therefore cost rounds, and do not spoil the result.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.errors import InputError
+from qcompile.moments.local import local_fit, slope_at, smoothed_risks
+from qcompile.moments.unit_rows import UnitRows
+from qcompile.objective.step import discretize_step
+from qcompile.runtime import cluster
+from qcompile.runtime.progress import muted, report
+from qcompile.solvers.options import SolveOptions
+from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.dataset import Dataset
+from qcompile.stages.local_fit import Around, LocalFit
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
+from qcompile.stages.record import Record
+from qcompile.stages.samples import Samples
+from qcompile.training.inner import Inner
+
+__all__ = ["Found", "Round", "RoundOptions", "Task", "default_l2", "objective_at", "run_rounds"]
+
+
+_log = logging.getLogger("qcompile")
+
+# First radius of a step of all n weights: a length of 4, whatever n is.
+_FIRST_LENGTH = 4.0
+_FIRST_WIDTH = 0.5
+_GROWTH, _SHRINKAGE = 1.3, 0.6
+_ENOUGH = 0.03  # of the length of the weights: shorter steps are not worth a round
+_MOST_ROUNDS = 100
+_CANDIDATES = 8
+
+
+@dataclass(frozen=True)
+class RoundOptions:
+    """How to train in rounds.
+
+    `l2` is the price of the weights; None chooses it by the share of the rarer class. `bits` is
+    None for one bit a weight (stay or step), else the bits of the levels of a step. `block` is the
+    most weights that a round may change; None lets the machine decide. `rounds` and `time_limit`
+    (seconds) end the training. `starts` is the number of trainings from different weights, of
+    which the best is kept. `radius` and `width` are those of the first round. `candidates` of the
+    lowest samples of each round are judged by the true objective.
+    """
+
+    l2: float | None = None
+    degree: int = 2
+    bits: int | None = None
+    block: int | None = None
+    rounds: int = _MOST_ROUNDS
+    time_limit: float = math.inf
+    starts: int = 1
+    radius: float | None = None
+    width: float = _FIRST_WIDTH
+    candidates: int = _CANDIDATES
+
+    def __post_init__(self) -> None:
+        for name, value in (("radius", self.radius), ("width", self.width)):
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise InputError(f"{name} {value:g}; expected a number above 0")
+        if self.l2 is not None and not (math.isfinite(self.l2) and self.l2 >= 0):
+            raise InputError(f"l2 {self.l2:g}; expected a number of 0 or more")
+        for name in ("block", "rounds", "starts", "candidates"):
+            count = getattr(self, name)
+            if count is not None and count < 1:
+                raise InputError(f"{name} {count}; expected at least 1")
+        if self.degree not in (2, 3):
+            raise InputError(f"degree {self.degree} of a step; expected 2 or 3")
+        if self.bits is not None and not 1 <= self.bits <= 8:
+            raise InputError(f"{self.bits} bits of a step; expected 1 to 8")
+        if not self.time_limit > 0:
+            raise InputError(f"time limit {self.time_limit:g}; expected seconds above 0")
+
+
+@dataclass(frozen=True)
+class Round(Record):
+    """One round of a training.
+
+    `objective` is F after the round. `expected` is the change of F that the polynomial promised for
+    the lowest sample, `reached` the change of F at the best sample that was judged. `rank` is the
+    place of the sample that was taken, from 0 on, or None if all were worse. `broken` is the
+    mean share of broken chains. `machine_seconds` is what the machine says it took, if it does.
+    """
+
+    start: int
+    number: int
+    objective: float
+    radius: float
+    width: float
+    weights: int
+    expected: float
+    reached: float
+    rank: int | None
+    broken: float
+    seconds: float
+    machine_seconds: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """The rows, the price of the weights, and how to look for a step."""
+
+    rows: UnitRows
+    l2: float
+    options: RoundOptions
+    solver: SolveOptions
+    inner: Inner
+    data: Dataset
+
+    def objective(self, weights: Floats) -> Floats:
+        """Return F of each row of weights."""
+        return objective_at(self.rows, weights, self.l2)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The best weights of a training, the trace, and the lowest weights that were judged."""
+
+    weights: Floats
+    objective: float
+    rounds: tuple[Round, ...]
+    lowest: Floats
+    values: Floats
+    problem: Pubo | Qubo | None = None
+    samples: Samples | None = None
+    ended: str = ""
+
+
+def default_l2(data: Dataset) -> float:
+    """Return the price of the weights that needs no search: less for a rarer class.
+
+    >>> from qcompile import from_arrays
+    >>> default_l2(from_arrays([[1.0], [2.0]], [0, 1]))
+    0.001
+    """
+    positive = float(np.mean(data.y > 0))
+    # one class alone has nothing to separate; the price must still be above 0
+    return max(1e-6, 1e-3 * 4 * positive * (1 - positive))
+
+
+def objective_at(rows: UnitRows, weights: Floats, l2: float) -> Floats:
+    """Return F of each row of weights."""
+    many = np.atleast_2d(weights)
+    return np.asarray(smoothed_risks(rows, many) + l2 / 2 * (many * many).sum(axis=1))
+
+
+@dataclass
+class _State:
+    """The best weights so far, and the trust region around them."""
+
+    weights: Floats
+    objective: float
+    radius: float
+    width: float
+    rounds: list[Round] = field(default_factory=list)
+    problem: Pubo | Qubo | None = None
+    samples: Samples | None = None
+
+
+class _Lowest:
+    """The lowest distinct weights that were judged."""
+
+    def __init__(self, keep: int) -> None:
+        self._keep = keep
+        self.weights: list[Floats] = []
+        self.values: list[float] = []
+
+    def add(self, weights: Floats, values: Floats) -> None:
+        """Add weights, and forget the highest."""
+        known = {row.tobytes() for row in self.weights}
+        for row, value in zip(weights, values.tolist(), strict=True):
+            if row.tobytes() not in known:
+                known.add(row.tobytes())
+                self.weights.append(row)
+                self.values.append(value)
+        order = np.argsort(self.values, kind="stable")[: self._keep].tolist()
+        self.weights = [self.weights[i] for i in order]
+        self.values = [self.values[i] for i in order]
+
+
+def run_rounds(task: Task, begin: Floats | None = None) -> Found:
+    """Train from one start or several, and keep the best.
+
+    `begin` are the weights of the first start (0 by default). Ctrl-C, the time limit and the limit
+    of rounds end the training with the best weights so far.
+    """
+    until = time.monotonic() + task.options.time_limit
+    lowest = _Lowest(task.solver.keep)
+    best: _State | None = None
+    rounds: list[Round] = []
+    ended = "steps became short"
+    for number, first in enumerate(_starts(task, begin)):
+        state = _begin(task, first)
+        lowest.add(state.weights[None], np.array([state.objective]))
+        try:
+            ended = _go(task, state, number, until, lowest)
+        except KeyboardInterrupt:
+            if not rounds and not state.rounds:
+                raise
+            _log.warning("interrupted: keeping the best weights so far")
+            ended = "interrupted"
+        rounds += state.rounds
+        if best is None or state.objective < best.objective:
+            best = state
+        if ended in ("interrupted", "time limit"):
+            break
+    assert best is not None
+    return Found(
+        frozen(best.weights),
+        best.objective,
+        tuple(rounds),
+        np.array(lowest.weights),
+        np.array(lowest.values),
+        best.problem,
+        best.samples,
+        ended,
+    )
+
+
+def _starts(task: Task, begin: Floats | None) -> Iterator[Floats]:
+    """Yield the weights to start from: those given or 0, then directions at random."""
+    features = task.rows.features
+    yield np.zeros(features) if begin is None else np.array(begin, dtype=np.float64)
+    rng = np.random.default_rng([task.solver.seed, 17])
+    for _ in range(task.options.starts - 1):
+        direction = rng.normal(size=features)
+        yield 2.0 * direction / np.linalg.norm(direction)
+
+
+def _begin(task: Task, weights: Floats) -> _State:
+    features = len(weights)
+    radius = task.options.radius
+    if radius is None:
+        radius = _FIRST_LENGTH / math.sqrt(features)
+        if weights.any():  # near a minimum already: steps of the length of the weights are enough
+            radius = min(radius, float(np.linalg.norm(weights)) / math.sqrt(features))
+    objective = float(task.objective(weights)[0])
+    return _State(weights, objective, radius, _width(radius, features, task.options.width))
+
+
+def _width(radius: float, features: int, width: float) -> float:
+    return min(width, radius * math.sqrt(features) / 2)
+
+
+def _go(task: Task, state: _State, start: int, until: float, lowest: _Lowest) -> str:
+    """Make rounds until steps become short; return why they ended."""
+    features = len(state.weights)
+    for number in range(task.options.rounds):
+        length = max(float(np.linalg.norm(state.weights)), 1e-3)
+        if state.radius * math.sqrt(features) < _ENOUGH * length:
+            return "steps became short"
+        if time.monotonic() >= until:
+            return "time limit"
+        _round(task, state, start, number, lowest)
+        shown = f"round {number + 1}: F {state.objective:.5f}, radius {state.radius:.3g}"
+        report(number + 1, task.options.rounds, shown)
+    return "limit of rounds"
+
+
+def _round(task: Task, state: _State, start: int, number: int, lowest: _Lowest) -> None:
+    """Fit, solve and judge once; move if a sample is better."""
+    began = time.perf_counter()
+    options = task.options
+    around = Around(state.width, 1.0, options.degree, task.l2)
+    block = _block(task, state, start, number)
+    fit = _fit(task, state.weights, around, block)
+    problem = discretize_step(fit, state.radius, options.bits)
+    with muted():
+        samples, problem_solved = task.inner.sample(problem, seed=_seed(task, start, number))
+    judged = samples.lowest(options.candidates)
+    weights = problem.decode(judged.bits)
+    values = task.objective(weights)
+    lowest.add(weights, values)
+    place = int(np.argmin(values))
+    reached = float(values[place]) - state.objective
+    taken = reached < 0
+    radius, width = state.radius, state.width
+    if taken:
+        state.weights, state.objective = weights[place], float(values[place])
+        state.problem, state.samples = problem_solved, judged
+        if place == 0:
+            state.radius *= _GROWTH
+    else:
+        state.radius *= _shrinkage(len(fit.block), len(state.weights))
+    state.width = _width(state.radius, len(state.weights), state.width)
+    state.rounds.append(
+        Round(
+            start=start,
+            number=number,
+            objective=state.objective,
+            radius=radius,
+            width=width,
+            weights=len(fit.block),
+            expected=float(judged.energies[0]) - fit.constant,
+            reached=reached,
+            rank=place if taken else None,
+            broken=float(np.mean(samples.chain_breaks)) if len(samples) else 0.0,
+            seconds=time.perf_counter() - began,
+            machine_seconds=_machine_seconds(samples),
+        )
+    )
+
+
+def _shrinkage(moved: int, features: int) -> float:
+    """Return the factor of the radius after a round without a better sample.
+
+    A block says little about the other weights, so that the radius shrinks less.
+    """
+    return float(_SHRINKAGE ** max(moved / features, 0.25))
+
+
+def _machine_seconds(samples: Samples) -> float | None:
+    """Return the QPU access time that the answer states, in seconds."""
+    timing = samples.info.get("timing")
+    stated = timing.get("qpu_access_time") if isinstance(timing, dict) else None
+    return float(stated) * 1e-6 if isinstance(stated, int | float) else None
+
+
+def _seed(task: Task, start: int, number: int) -> int:
+    """Return the seed of a round, so that rounds do not repeat each other's errors."""
+    return int(np.random.SeedSequence([task.solver.seed, start, number]).generate_state(1)[0])
+
+
+def _fit(task: Task, centre: Floats, around: Around, block: NDArray[np.int64] | None) -> LocalFit:
+    members = np.arange(len(centre)) if block is None else block
+    found = local_fit(task.rows, centre, around, members)
+    return LocalFit(
+        around,
+        frozen(centre),
+        frozen(members, np.int64),
+        found.constant,
+        frozen(found.first),
+        frozen(found.second),
+        found.third,
+        task.rows.count,
+        task.data.preparation,
+        task.data.source,
+    )
+
+
+def _block(task: Task, state: _State, start: int, number: int) -> NDArray[np.int64] | None:
+    """Return the weights that a round may change: drawn by the size of their slopes.
+
+    A weight of slope 0 has a chance, too, as the slopes change with the other weights.
+    """
+    size, features = task.inner.block(task.options), len(state.weights)
+    if size is None or size >= features:
+        return None
+    slope = np.abs(slope_at(task.rows, state.weights, Around(state.width, 1.0, 2, task.l2)))
+    chances = slope + max(float(slope.mean()), 1e-12) / 4
+    rng = np.random.default_rng([task.solver.seed, start, number, 5])
+    return np.sort(rng.choice(features, size, replace=False, p=chances / chances.sum()))
