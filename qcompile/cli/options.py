@@ -71,8 +71,8 @@ def add_data_options(command: argparse.ArgumentParser) -> None:
     group.add_argument("--seed", type=int, default=0, help="random seed (0)")
 
 
-def add_loss_options(command: argparse.ArgumentParser) -> None:
-    """Add the options for the loss."""
+def add_loss_options(command: argparse.ArgumentParser, *, l2: bool = True) -> None:
+    """Add the options for the loss; without `l2` the command has its own."""
     group = command.add_argument_group("loss")
     group.add_argument(
         "--order", type=int, metavar="K", help="degree of the loss: 1, 3, 4, 5, 6, 7 or 8 (3)"
@@ -93,11 +93,12 @@ def add_loss_options(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--prior-std", type=float, metavar="S", help="standard deviation of the weights (1)"
     )
-    group.add_argument(
-        "--l2",
-        type=float,
-        help="weight of the regulariser (odd orders: 1 / (S² rows), even orders: 0)",
-    )
+    if l2:
+        group.add_argument(
+            "--l2",
+            type=float,
+            help="weight of the regulariser (odd orders: 1 / (S² rows), even orders: 0)",
+        )
     group.add_argument(
         "--range",
         dest="range_",
@@ -284,17 +285,20 @@ def page_of(options: argparse.Namespace) -> list[str]:
     return [options.report]
 
 
-def add_solver_options(command: argparse.ArgumentParser, *, seed: bool) -> None:
-    """Add the options for the solver."""
+def add_solver_options(
+    command: argparse.ArgumentParser, *, seed: bool, rounds: bool = False
+) -> None:
+    """Add the options for the solver; with `rounds` there may be many problems to solve."""
     group = command.add_argument_group("solver")
-    group.add_argument("--solver", choices=SOLVERS, default="anneal", help="solver to use (anneal)")
+    solvers = (*SOLVERS, "descent") if rounds else SOLVERS
+    group.add_argument("--solver", choices=solvers, default="anneal", help="solver to use (anneal)")
     group.add_argument(
         "-n",
         "--num-reads",
         type=int,
-        default=100,
+        default=None if rounds else 100,
         metavar="N",
-        help="number of reads, or of restarts (100)",
+        help="number of reads, or of restarts (100" + ("; anneal in rounds: 8)" if rounds else ")"),
     )
     group.add_argument(
         "--keep",

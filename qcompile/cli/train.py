@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import argparse
 import logging
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from qcompile.cli.options import (
     add_data_options,
     add_loss_options,
+    add_machine_options,
     add_report_option,
     add_solver_options,
     dask_cluster,
     grouped,
+    machine_of,
     page_of,
 )
 from qcompile.cli.output import show
 from qcompile.cli.parsing import UsageError, add_command
-from qcompile.cli.wording import with_notes_in_options
+from qcompile.cli.wording import in_options, with_notes_in_options
 from qcompile.data.options import DataOptions, load_data
 from qcompile.data.prepare import PrepareOptions
 from qcompile.data.split import Parts, prepare_alike, set_aside
@@ -31,7 +35,11 @@ from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
 from qcompile.training.cross_validation import Trial, cross_validate
-from qcompile.training.train import Trained, train
+from qcompile.training.in_rounds import RoundsTask, train_in_rounds
+from qcompile.training.l2_path import FOLDS, L2Trial
+from qcompile.training.rounds import RoundOptions
+from qcompile.training.search import BITS
+from qcompile.training.train import METHODS, Trained, default_search, train
 
 __all__ = ["add_commands"]
 
@@ -39,25 +47,99 @@ __all__ = ["add_commands"]
 _log = logging.getLogger("qcompile")
 
 
+# Options of the paper's method and their defaults: a different value chooses that method.
+_PAPER: dict[str, Any] = {
+    "bits": None,
+    "l0": 0.0,
+    "order": None,
+    "fit": "risk",
+    "omega": None,
+    "coefficients": None,
+    "prior_std": None,
+    "range_": "auto",
+}
+
+
 def add_commands(commands: Any) -> None:
     """Add `train`."""
     command = add_command(
         commands,
         "train",
-        summary="train a classifier: all stages at once",
+        summary="train a classifier: in rounds, or by one polynomial as in the paper",
         example="""
-            qcompile train data.svm --order 3 --bits 4 --solver anneal -o model.json
-            qcompile train data.svm --scale standard --features 5 --validation 0.2 --test 0.2
-            qcompile train data.svm --scale standard --features 3 --cv 3 --grid bits=1,2
+            qcompile train data.svm --test 0.2 -o model.json
+            qcompile train data.svm --l2 cv --validation 0.2 --test 0.2
+            qcompile train data.svm --order 3 --bits 4 --features 5 -o model.json
         """,
     )
     command.add_argument("data", metavar="DATA")
     command.add_argument("-o", "--output", metavar="FILE", help="write the classifier as JSON")
     add_report_option(command)
-    command.add_argument("--bits", type=int, default=4, metavar="D", help="bits per weight (4)")
     command.add_argument(
-        "--l0", type=float, default=0.0, help="penalty for each nonzero weight (0)"
+        "--method",
+        choices=METHODS,
+        default="auto",
+        help="rounds, or one polynomial as in the paper; auto is paper if one of its options is "
+        "given: --bits, --l0 or one of the loss (auto)",
     )
+    command.add_argument(
+        "--l2",
+        type=_price,
+        metavar="L",
+        help="price of the weights; cv chooses it by cross-validation (rounds: 0.001 for classes "
+        "of equal size, less for a rare one)",
+    )
+    _add_round_options(command)
+    paper = command.add_argument_group("paper")
+    paper.add_argument("--bits", type=int, metavar="D", help="bits per weight (4)")
+    paper.add_argument("--l0", type=float, default=0.0, help="penalty for each nonzero weight (0)")
+    _add_part_options(command)
+    add_solver_options(command, seed=False, rounds=True)
+    add_machine_options(command, default=None)
+    add_data_options(command)
+    add_loss_options(command, l2=False)
+    command.set_defaults(run=_run_train)
+
+
+def _price(text: str) -> float | str:
+    if text == "cv":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"found {text!r}; expected a number or cv") from None
+
+
+def _add_round_options(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("rounds")
+    group.add_argument(
+        "--rounds", type=int, default=100, metavar="N", help="make at most N rounds (100)"
+    )
+    group.add_argument(
+        "--time-limit", type=float, default=math.inf, metavar="S", help="end after S seconds"
+    )
+    group.add_argument(
+        "--starts", type=int, default=1, metavar="N", help="train from N starts, keep the best (1)"
+    )
+    group.add_argument(
+        "--block",
+        type=int,
+        metavar="N",
+        help="change at most N weights in a round (as many as the solver takes)",
+    )
+    group.add_argument(
+        "--step-bits",
+        type=int,
+        metavar="D",
+        help="bits of the levels of a step (one bit a weight: stay or step)",
+    )
+    group.add_argument("--radius", type=float, metavar="R", help="first radius of a step (auto)")
+    group.add_argument(
+        "--width", type=float, default=0.5, metavar="T", help="first width of the fit (0.5)"
+    )
+
+
+def _add_part_options(command: argparse.ArgumentParser) -> None:
     parts = command.add_argument_group("parts")
     parts.add_argument(
         "--validation",
@@ -73,7 +155,8 @@ def add_commands(commands: Any) -> None:
         "--cv",
         type=int,
         metavar="K",
-        help="choose a setting of --grid by K-fold cross-validation, then train on all rows",
+        help="choose l2, or a setting of --grid, by K-fold cross-validation, then train on all "
+        "rows",
     )
     parts.add_argument(
         "--grid",
@@ -82,10 +165,6 @@ def add_commands(commands: Any) -> None:
         metavar="NAME=A,B,...",
         help="values for order, bits, omega, l2 or range; may be repeated (with --cv)",
     )
-    add_solver_options(command, seed=False)
-    add_data_options(command)
-    add_loss_options(command)
-    command.set_defaults(run=_run_train)
 
 
 def _run_train(options: argparse.Namespace) -> None:
@@ -93,45 +172,28 @@ def _run_train(options: argparse.Namespace) -> None:
     atomic.check_outputs(written, inputs=(options.data,))
     if options.grid and options.cv is None:
         raise UsageError("--grid needs --cv K: settings are compared by cross-validation")
-    solver = SolveOptions(
-        options.solver, options.num_reads, options.keep, options.sweeps, options.seed
-    )
-    loss, bits = grouped(LossOptions, options), options.bits
+    grid = _grid(options.grid)
+    method, reason = _method(options, grid)
+    work = _in_rounds if method == "rounds" else _as_in_the_paper
     with bar("reading"):
         raw, how = _raw_parts(options)
-    data, validation, test = prepare_alike(raw, how)
-    trials: list[Trial] = []
+    parts = prepare_alike(raw, how)
     with dask_cluster(options):
-        if options.cv is not None:
-            grid = _grid(options.grid) or {"bits": [bits]}
-            with bar("cross-validate"), passing("cross-validate"):
-                trials = cross_validate(
-                    raw[0], grid, count=options.cv, bits=bits, l0=options.l0, loss=loss,
-                    options=solver, seed=options.seed, preparation=how,
-                )  # fmt: skip
-            bits, loss = trials[0].bits, trials[0].loss
-        with bar(options.solver):
-            found = train(
-                data,
-                bits=bits,
-                l0=options.l0,
-                loss=loss,
-                options=solver,
-                validation=validation or 0.0,
-                test=test or 0.0,
-                seed=options.seed,
-            )
+        found, trials = work(options, raw, parts, how, grid)
     if options.output:
         save_classifier(found.classifier, options.output)
     if options.report:
-        parts = {"train": data, "validation": validation, "test": test}
-        run = with_notes_in_options(trained_run(found, parts), options)
+        named = dict(zip(("train", "validation", "test"), parts, strict=True))
+        run = with_notes_in_options(trained_run(found, named), options)
         page.write_report(run, options.report)
     for note in found.notes:
-        _log.warning("warning: %s", note)
+        _log.warning("warning: %s", in_options(note, options))
     if options.json:
         summary = {
+            "method": found.method,
+            "l2": found.l2,
             "stages": [stage.to_dict() for stage in found.stages],
+            "rounds": [own.to_dict() for own in found.rounds],
             "where accuracy is lost": [risk.to_dict() for risk in found.risks],
             "errors": dict(found.errors),
             "baseline error": found.baseline,
@@ -139,17 +201,113 @@ def _run_train(options: argparse.Namespace) -> None:
         }
         show(summary, options, written=written)
     else:
-        show(_in_words(found, trials), options, written=written)
+        shown = {"method": f"{method}{reason}", **_in_words(found, trials)}
+        show(shown, options, written=written)
 
 
-def _in_words(found: Trained, trials: list[Trial]) -> dict[str, str]:
+def _method(options: argparse.Namespace, grid: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the method, and what chose it if that was an option of the paper's method."""
+    given = [name for name, default in _PAPER.items() if getattr(options, name) != default]
+    given += [name for name in grid if name != "l2"]
+    shown = ["--" + name.rstrip("_").replace("_", "-") for name in given]
+    if options.method == "rounds" and given:
+        raise UsageError(f"{shown[0]} belongs to --method paper; leave one of them out")
+    if options.method != "auto":
+        return options.method, ""
+    return ("paper", f", chosen by {', '.join(shown)}") if given else ("rounds", "")
+
+
+def _in_rounds(
+    options: argparse.Namespace,
+    raw: Parts,
+    parts: Parts,
+    how: PrepareOptions,
+    grid: Mapping[str, Any],
+) -> tuple[Trained, Sequence[L2Trial]]:
+    settings = RoundOptions(
+        l2=options.l2 if isinstance(options.l2, float) else None,
+        bits=options.step_bits,
+        block=options.block,
+        rounds=options.rounds,
+        time_limit=options.time_limit,
+        starts=options.starts,
+        radius=options.radius,
+        width=options.width,
+    )
+    named = options.machine is not None
+    work = RoundsTask(
+        *parts,
+        raw=raw[0],
+        preparation=how,
+        options=settings,
+        solver=_search("rounds", options),
+        machine=machine_of(options, None) if named else None,
+        cross_validate=options.l2 == "cv" or options.cv is not None,
+        path=grid.get("l2"),
+        folds=FOLDS if options.cv is None else options.cv,
+        seed=options.seed,
+    )
+    with bar("rounds"):
+        found = train_in_rounds(work)
+    return found, found.trials
+
+
+def _as_in_the_paper(
+    options: argparse.Namespace,
+    raw: Parts,
+    parts: Parts,
+    how: PrepareOptions,
+    grid: Mapping[str, Any],
+) -> tuple[Trained, Sequence[Trial]]:
+    if options.l2 == "cv":
+        raise UsageError("--l2 cv is for rounds; in the paper's method use --cv K --grid l2=A,B")
+    if options.solver == "descent":
+        raise UsageError("--solver descent is for rounds; leave out the options of --method paper")
+    solver, loss = _search("paper", options), grouped(LossOptions, options)
+    bits = BITS if options.bits is None else options.bits
+    trials: list[Trial] = []
+    if options.cv is not None:
+        with bar("cross-validate"), passing("cross-validate"):
+            trials = cross_validate(
+                raw[0], grid or {"bits": [bits]}, count=options.cv, bits=bits, l0=options.l0,
+                loss=loss, options=solver, seed=options.seed, preparation=how,
+            )  # fmt: skip
+        bits, loss = trials[0].bits, trials[0].loss
+    data, validation, test = parts
+    with bar(options.solver):
+        found = train(
+            data,
+            method="paper",
+            bits=bits,
+            l0=options.l0,
+            loss=loss,
+            options=solver,
+            preparation=None if data.preparation is not raw[0].preparation else PrepareOptions(),
+            validation=validation or 0.0,
+            test=test or 0.0,
+            seed=options.seed,
+        )
+    return found, trials
+
+
+def _search(method: str, options: argparse.Namespace) -> SolveOptions:
+    """Return how to search: what was asked for, and the defaults of the method."""
+    usual = default_search(method, options.solver, options.seed)
+    reads = usual.reads if options.num_reads is None else options.num_reads
+    sweeps = usual.sweeps if options.sweeps is None else options.sweeps
+    return SolveOptions(options.solver, reads, options.keep, sweeps, options.seed)
+
+
+def _in_words(found: Trained, trials: Sequence[Trial | L2Trial]) -> dict[str, str]:
     """Return the trials, the stages, the risks and the errors of a training as text."""
     shown: dict[str, str] = {}
     for trial in trials:
-        setting = ", ".join(f"{name} {value}" for name, value in trial.setting.items())
+        setting = ", ".join(f"{name} {value:.4g}" for name, value in trial.setting.items())
         shown[f"cv: {setting}"] = f"validation error {trial.error:.4f} ± {trial.spread:.4f}"
     for stage in found.stages:
         shown[f"stage {stage.name}"] = f"{stage.seconds:.3f} s, {stage.size}"
+    if found.l2 is not None:
+        shown["l2"] = f"{found.l2:.4g}"
     for risk in found.risks:
         shown[risk.classifier] = f"objective {risk.objective:.6f}, 0-1 risk {risk.error:.4f}"
     for part, error in found.errors.items():

@@ -138,7 +138,7 @@ def local_fit(
     risk, slope = 0.0, np.zeros(rows.features)
     second = np.zeros((size, size))
     third = np.zeros((size, size, size)) if around.degree == 3 else None
-    for part in rows.map(_derivatives_of, centre, spread, members, around.degree, rows.features):
+    for part in rows.map(_derivatives_of, centre, spread, members, around.degree):
         risk += part.risk
         curved += part.curved
         slope += part.slope
@@ -171,28 +171,27 @@ def _derivatives_of(
     spread: float,
     members: NDArray[np.int64],
     degree: int,
-    features: int,
 ) -> _Sums:
     from qcompile.moments.local_kernels import derivatives
 
     margins = block.margins(centre[:, None])[:, 0]
     made = np.empty((degree, len(margins)))
     risk = derivatives(margins, block.shares, spread, made)
-    slope = block.combined(made[0], features)
-    second = block.pairs(made[1], members, features)
+    slope = block.combined(made[0])
+    second = block.pairs(made[1], members)
     # a row of zeros has no length, and its second derivative is 0 too: z = 0
     curved = float(made[1].sum())
     if degree == 2:
         return _Sums(risk, curved, slope, None, second, None)
-    bend = block.combined(made[2], features)
-    return _Sums(risk, curved, slope, bend, second, block.triples(made[2], members, features))
+    bend = block.combined(made[2])
+    return _Sums(risk, curved, slope, bend, second, block.triples(made[2], members))
 
 
 def slope_at(rows: UnitRows, centre: Floats, around: Around) -> Floats:
     """Return the gradient at the centre of the quadratic nearest to the smoothed risk."""
     spread = math.hypot(around.smoothing, around.width)
     slope = around.l2 * centre
-    for part in rows.map(_risk_and_slope, centre, spread, rows.features):
+    for part in rows.map(_risk_and_slope, centre, spread):
         slope = slope + part[1]
     return slope
 
@@ -200,21 +199,19 @@ def slope_at(rows: UnitRows, centre: Floats, around: Around) -> Floats:
 def risk_and_slope(rows: UnitRows, weights: Floats) -> tuple[float, Floats]:
     """Return the mean of Φ(-u·w) and its gradient."""
     risk, slope = 0.0, np.zeros(rows.features)
-    for part in rows.map(_risk_and_slope, weights, 1.0, rows.features):
+    for part in rows.map(_risk_and_slope, weights, 1.0):
         risk += part[0]
         slope += part[1]
     return risk, slope
 
 
-def _risk_and_slope(
-    block: Block, centre: Floats, spread: float, features: int
-) -> tuple[float, Floats]:
+def _risk_and_slope(block: Block, centre: Floats, spread: float) -> tuple[float, Floats]:
     from qcompile.moments.local_kernels import derivatives
 
     margins = block.margins(centre[:, None])[:, 0]
     made = np.empty((1, len(margins)))
     risk = derivatives(margins, block.shares, spread, made)
-    return risk, block.combined(made[0], features)
+    return risk, block.combined(made[0])
 
 
 def smoothed_risks(rows: UnitRows, weights: Floats) -> Floats:

@@ -6,6 +6,7 @@ of zeros has margin 0 for all weights and stays a row of zeros.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,64 +33,103 @@ _FEWEST_ROWS, _MOST_ROWS = 1 << 8, 1 << 14
 _SCATTER_COST = 6
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Some rows u = y x / |x|, dense or as CSR arrays, and the share of each row in the risk."""
+class Block(ABC):
+    """Some rows u = y x / |x|, and the share of each row in the risk."""
 
     shares: Floats
-    dense: Floats | None = None
-    starts: NDArray[np.int64] | None = None
-    columns: NDArray[np.int32] | None = None
-    values: Floats | None = None
 
+    @abstractmethod
     def margins(self, weights: Floats) -> Floats:
         """Return u·w for each column of `weights`."""
-        from qcompile.moments.local_kernels import add_margins
 
-        if self.dense is not None:
-            return np.asarray(self.dense @ weights)
-        made = np.zeros((len(self.shares), weights.shape[1]))
-        add_margins(self.starts, self.columns, self.values, np.ascontiguousarray(weights), made)
-        return made
-
-    def combined(self, factors: Floats, features: int) -> Floats:
+    @abstractmethod
+    def combined(self, factors: Floats) -> Floats:
         """Return Σ factor · u."""
-        from qcompile.moments.local_kernels import add_rows
 
-        if self.dense is not None:
-            return np.asarray(factors @ self.dense)
-        total = np.zeros(features)
-        add_rows(self.starts, self.columns, self.values, factors, total)
-        return total
-
-    def pairs(self, factors: Floats, members: NDArray[np.int64], features: int) -> Floats:
+    @abstractmethod
+    def pairs(self, factors: Floats, members: NDArray[np.int64]) -> Floats:
         """Return Σ factor · u uᵀ over the columns that are members."""
-        from qcompile.moments.local_kernels import add_pairs
 
-        if self.dense is not None:
-            u = self.dense if len(members) == features else self.dense[:, members]
-            return np.asarray((u * factors[:, None]).T @ u)
-        places = np.full(features, -1, dtype=np.int64)
-        places[members] = np.arange(len(members))
-        total = np.zeros((len(members), len(members)))
-        add_pairs(self.starts, self.columns, self.values, factors, places, total)
-        return total + total.T - np.diag(total.diagonal())
+    @abstractmethod
+    def wide(self, members: NDArray[np.int64]) -> Floats:
+        """Return the columns that are members as a dense array."""
 
-    def triples(self, factors: Floats, members: NDArray[np.int64], features: int) -> Floats:
+    def triples(self, factors: Floats, members: NDArray[np.int64]) -> Floats:
         """Return Σ factor · u ⊗ u ⊗ u over the columns that are members."""
-        u = self._wide(members, features)
+        u = self.wide(members)
         size = len(members)
         total = np.empty((size, size, size))
         for a in range(size):
             total[a] = (u * (factors * u[:, a])[:, None]).T @ u
         return total
 
-    def _wide(self, members: NDArray[np.int64], features: int) -> Floats:
-        if self.dense is not None:
-            return np.ascontiguousarray(self.dense[:, members])
+
+@dataclass(frozen=True, eq=False)
+class DenseBlock(Block):
+    """Rows as a dense array."""
+
+    shares: Floats
+    rows: Floats
+
+    def margins(self, weights: Floats) -> Floats:
+        """Return u·w for each column of `weights`."""
+        return np.asarray(self.rows @ weights)
+
+    def combined(self, factors: Floats) -> Floats:
+        """Return Σ factor · u."""
+        return np.asarray(factors @ self.rows)
+
+    def pairs(self, factors: Floats, members: NDArray[np.int64]) -> Floats:
+        """Return Σ factor · u uᵀ over the columns that are members."""
+        u = self.rows if len(members) == self.rows.shape[1] else self.rows[:, members]
+        return np.asarray((u * factors[:, None]).T @ u)
+
+    def wide(self, members: NDArray[np.int64]) -> Floats:
+        """Return the columns that are members as a dense array."""
+        return np.ascontiguousarray(self.rows[:, members])
+
+
+@dataclass(frozen=True, eq=False)
+class SparseBlock(Block):
+    """Rows as the arrays of a CSR matrix."""
+
+    shares: Floats
+    starts: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    values: Floats
+    features: int
+
+    def margins(self, weights: Floats) -> Floats:
+        """Return u·w for each column of `weights`."""
+        from qcompile.moments.local_kernels import add_margins
+
+        made = np.zeros((len(self.shares), weights.shape[1]))
+        add_margins(self.starts, self.columns, self.values, np.ascontiguousarray(weights), made)
+        return made
+
+    def combined(self, factors: Floats) -> Floats:
+        """Return Σ factor · u."""
+        from qcompile.moments.local_kernels import add_rows
+
+        total = np.zeros(self.features)
+        add_rows(self.starts, self.columns, self.values, factors, total)
+        return total
+
+    def pairs(self, factors: Floats, members: NDArray[np.int64]) -> Floats:
+        """Return Σ factor · u uᵀ over the columns that are members."""
+        from qcompile.moments.local_kernels import add_pairs
+
+        places = np.full(self.features, -1, dtype=np.int64)
+        places[members] = np.arange(len(members))
+        total = np.zeros((len(members), len(members)))
+        add_pairs(self.starts, self.columns, self.values, factors, places, total)
+        return total + total.T - np.diag(total.diagonal())
+
+    def wide(self, members: NDArray[np.int64]) -> Floats:
+        """Return the columns that are members as a dense array."""
         import scipy.sparse as sp
 
-        shape = (len(self.shares), features)
+        shape = (len(self.shares), self.features)
         sparse = sp.csr_array((self.values, self.columns, self.starts), shape=shape)
         return np.asarray(sparse[:, members].toarray(), dtype=np.float64)
 
@@ -186,12 +226,13 @@ def _blocks(data: Dataset, shares: Floats) -> Iterator[Block]:
         factors = np.divide(data.y[part], norms, out=np.zeros_like(norms), where=norms > 0)
         share = frozen(shares[part])
         if sparse:
-            yield Block(
+            yield SparseBlock(
                 share,
-                starts=frozen(own.indptr, np.int64),
-                columns=frozen(own.indices, np.int32),
-                values=frozen(own.data * np.repeat(factors, np.diff(own.indptr))),
+                frozen(own.indptr, np.int64),
+                frozen(own.indices, np.int32),
+                frozen(own.data * np.repeat(factors, np.diff(own.indptr))),
+                features,
             )
         else:
             wide = own.toarray() if hasattr(own, "indptr") else own
-            yield Block(share, dense=frozen(wide * factors[:, None]))
+            yield DenseBlock(share, frozen(wide * factors[:, None]))

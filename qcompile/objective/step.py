@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -84,7 +85,7 @@ def _tensors(fit: LocalFit) -> tuple[Floats, list[Floats]]:
         parts.append(_packed(fit.third, size, 3) / 6)
     joined = np.concatenate(parts)
     ends = np.cumsum([0, *map(len, parts)]).tolist()
-    return joined, [joined[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+    return joined, [joined[a:b] for a, b in pairwise(ends)]
 
 
 def _packed(tensor: Floats, size: int, degree: int) -> Floats:

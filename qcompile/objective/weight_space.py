@@ -54,7 +54,8 @@ class WeightCubic:
 def weight_cubic(pubo: Pubo) -> WeightCubic | None:
     """Return the cubic of the weights, or None if the polynomial is not one.
 
-    Not: of a step, of higher degree, with indicators (ℓ0), without an encoding, or with terms dropped.
+    Not: of a step, of higher degree, with indicators (ℓ0), without an encoding, or with dropped
+    terms.
     """
     encoding = pubo.encoding
     if (

@@ -169,7 +169,7 @@ def trained_run(trained: Trained, parts: Mapping[str, Dataset | None]) -> Run:
     return Run(
         trained.classifier.source.name or "data",
         loss=trained.loss,
-        **_held(problem),
+        **({} if problem is None else _held(problem)),
         samples=trained.samples,
         classifier=trained.classifier,
         parts=tuple((name, rows) for name, rows in parts.items() if rows is not None),

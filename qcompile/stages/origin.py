@@ -23,7 +23,8 @@ class Origin(Displayed):
     Passes hand it on whole. `encoding` says how bits make up weights. `l0` is charged for each
     weight that is not 0. `dropped` bounds how far any energy may be from that of the polynomial
     before small terms were dropped. `preparation` is what was done to the raw rows of `source`.
-    `around` says how the polynomial of a step was fitted; such a problem has no `loss`. All of it is empty for a polynomial that was not compiled from data.
+    `around` says how the polynomial of a step was fitted; such a problem has no `loss`. All of it
+    is empty for a polynomial that was not compiled from data.
     """
 
     encoding: Encoding | None = None

@@ -109,7 +109,9 @@ class ClassifierSource(Source):
 
     `rank` is the place of the chosen state among the samples in order of energy, from 0 on.
     `order` and `loss` (the coefficients) are those of the loss, `bits` and `zeta` those of the
-    encoding. A file has one entry ``seed``: that of the solver if there is one, else of the data.
+    encoding. A training in rounds has an `objective`, which it reached after so many `rounds` with
+    the price `l2` of the weights. A file has one entry ``seed``: that of the solver if there is
+    one, else of the data.
     """
 
     energy: float | None = _entry(_is_number)
@@ -122,6 +124,10 @@ class ClassifierSource(Source):
     loss: tuple[float, ...] | None = _entry(_are_numbers)
     bits: int | None = _entry(_is_count)
     zeta: float | None = _entry(_is_number)
+    method: str | None = _entry(_is_text)
+    objective: float | None = _entry(_is_number)
+    rounds: int | None = _entry(_is_count)
+    l2: float | None = _entry(_is_number)
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> ClassifierSource:

@@ -18,10 +18,11 @@ from qcompile.objective.fit import LossOptions, fit_loss_with
 from qcompile.runtime import cluster
 from qcompile.runtime.progress import Progress, muted, report, shown_by
 from qcompile.solvers.options import SolveOptions
-from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.arrays import Floats
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.moments import Moments
 from qcompile.stages.record import Record
+from qcompile.training.l2_path import joined
 from qcompile.training.search import BITS, Clock, Task, goes_over_margins, search_lowest
 
 __all__ = ["GRID_NAMES", "Trial", "cross_validate"]
@@ -159,7 +160,7 @@ class _Folds:
     def without(self, number: int) -> _Fold:
         """Return all rows but those of a fold, their moments, and the fold."""
         held = self.parts[number]
-        rows = _joined([part for i, part in enumerate(self.parts) if i != number])
+        rows = joined([part for i, part in enumerate(self.parts) if i != number])
         if self.total is not None:
             return _Fold(rows, self.total - self.pieces[number], held)
         assert self.preparation is not None
@@ -214,16 +215,6 @@ def _fold_error(plan: _Plan, fold: _Fold, l0: float, options: SolveOptions) -> f
     fitted = fit_loss_with(moments, plan.loss)
     found, problem, _ = search_lowest(task, fitted, plan.loss.range_ == "auto", Clock())
     return fold.held.error(decode(problem, found).weights)
-
-
-def _joined(parts: Sequence[Dataset]) -> Dataset:
-    """Return one data set with the rows of several folds."""
-    import scipy.sparse as sp
-
-    rows = [part.x for part in parts]
-    sparse = any(sp.issparse(x) for x in rows)
-    x = sp.csr_array(sp.vstack(rows)) if sparse else np.concatenate(rows)
-    return replace(parts[0], x=x, y=frozen(np.concatenate([part.y for part in parts])))
 
 
 def _lower(moments: Moments, degree: int) -> Moments:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from qcompile.reduction.quadratize import quadratize
 from qcompile.runtime import cluster
@@ -15,9 +14,6 @@ from qcompile.stages.machine import Machine
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples
-
-if TYPE_CHECKING:
-    from qcompile.training.rounds import RoundOptions
 
 __all__ = ["Inner"]
 
@@ -36,11 +32,21 @@ class Inner:
     options: SolveOptions
     machine: Machine | None = None
 
-    def block(self, options: RoundOptions) -> int | None:
-        """Return the most weights that a round may change; None is all of them."""
-        if options.block is not None:
-            return options.block
-        return _MOST_BITS // (options.bits or 1)
+    @classmethod
+    def of(cls, options: SolveOptions, machine: Machine | None = None) -> Inner:
+        """Return the solver of a round for these options."""
+        return cls(options, machine)
+
+    @property
+    def name(self) -> str:
+        """The name of the solver."""
+        solver = self.options.solver
+        return solver if isinstance(solver, str) else type(solver).__name__
+
+    def block(self, wanted: int | None, bits: int | None) -> int:
+        """Return the most weights that a round may change, each with so many bits."""
+        most = _MOST_BITS // (bits or 1)
+        return most if wanted is None else wanted
 
     def sample(self, pubo: Pubo, *, seed: int) -> tuple[Samples, Pubo | Qubo]:
         """Return samples of the polynomial of a step, and the problem that was solved."""

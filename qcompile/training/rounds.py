@@ -13,8 +13,7 @@ import logging
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,6 @@ from qcompile.errors import InputError
 from qcompile.moments.local import local_fit, slope_at, smoothed_risks
 from qcompile.moments.unit_rows import UnitRows
 from qcompile.objective.step import discretize_step
-from qcompile.runtime import cluster
 from qcompile.runtime.progress import muted, report
 from qcompile.solvers.options import SolveOptions
 from qcompile.stages.arrays import Floats, frozen
@@ -361,8 +359,9 @@ def _block(task: Task, state: _State, start: int, number: int) -> NDArray[np.int
 
     A weight of slope 0 has a chance, too, as the slopes change with the other weights.
     """
-    size, features = task.inner.block(task.options), len(state.weights)
-    if size is None or size >= features:
+    size = task.inner.block(task.options.block, task.options.bits)
+    features = len(state.weights)
+    if size >= features:
         return None
     slope = np.abs(slope_at(task.rows, state.weights, Around(state.width, 1.0, 2, task.l2)))
     chances = slope + max(float(slope.mean()), 1e-12) / 4

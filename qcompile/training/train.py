@@ -1,13 +1,15 @@
-"""Dataset -> Classifier: all passes in order, and how the result came about."""
+"""Dataset -> Classifier: training in rounds, or by one polynomial as in the paper."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from qcompile.data.prepare import PrepareOptions
-from qcompile.data.split import set_aside
+from qcompile.data.split import Parts, prepare_alike, set_aside
+from qcompile.errors import InputError
 from qcompile.moments.accumulate import moments_of
 from qcompile.objective.decode import decode
 from qcompile.objective.fit import LossOptions, fit_loss_with, needs_fit
@@ -16,85 +18,135 @@ from qcompile.runtime import cluster
 from qcompile.runtime.progress import Progress, shown_by
 from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
-from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
-from qcompile.stages.display import Displayed, many
-from qcompile.stages.loss import Loss
-from qcompile.stages.pubo import Pubo
-from qcompile.stages.qubo import Qubo
-from qcompile.stages.samples import Samples
-from qcompile.training.risks import Risk, risks
-from qcompile.training.search import BITS, Clock, Stage, Task, goes_over_margins, search_lowest
+from qcompile.stages.machine import Machine
+from qcompile.training.in_rounds import RoundsTask, train_in_rounds
+from qcompile.training.l2_path import FOLDS
+from qcompile.training.risks import risks
+from qcompile.training.rounds import RoundOptions
+from qcompile.training.search import BITS, Clock, Task, goes_over_margins, search_lowest
+from qcompile.training.trained import Trained
 
-__all__ = ["Trained", "train"]
+__all__ = ["METHODS", "Trained", "default_search", "train"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Trained(Displayed):
-    """A classifier, the stages of its training, and where accuracy was lost (`risks`).
+METHODS = ("auto", "rounds", "paper")
+_RAW = PrepareOptions(scale="robust", bias=True)
+# Of a round: the loop forgives an answer that is not the lowest.
+_ROUND_READS, _ROUND_SWEEPS, _OTHER_READS = 8, 50, 100
 
-    `errors` are by part of the data: train, validation, test. `baseline` is the error on the
-    training rows of a classifier that always answers the more frequent label.
-    """
 
-    classifier: Classifier
-    loss: Loss
-    problem: Pubo | Qubo
-    samples: Samples
-    stages: tuple[Stage, ...]
-    risks: tuple[Risk, ...]
-    errors: Mapping[str, float]
-    baseline: float
-    notes: tuple[str, ...] = ()
-
-    def _line(self) -> str:
-        errors = [f"error {error:.2%} ({part})" for part, error in self.errors.items()]
-        return ", ".join([many(len(self.classifier.weights), "weight"), *errors])
-
-    def _facts(self) -> Mapping[str, object]:
-        return {
-            "classifier": self.classifier,
-            "loss": self.loss,
-            "problem": self.problem,
-            "samples": self.samples,
-            **{f"{part} error": error for part, error in self.errors.items()},
-            "baseline error": self.baseline,
-            "notes": "; ".join(self.notes) or None,
-        }
+def default_search(method: str, solver: Any = "anneal", seed: int = 0) -> SolveOptions:
+    """Return how to search where nothing is said: little in a round, more in one problem."""
+    if method == "rounds" and solver == "anneal":
+        return SolveOptions(solver, _ROUND_READS, sweeps=_ROUND_SWEEPS, seed=seed)
+    return SolveOptions(solver, _OTHER_READS, seed=seed)
 
 
 def train(
     data: Dataset,
     *,
-    bits: int = BITS,
+    method: str = "auto",
+    bits: int | None = None,
     l0: float = 0.0,
+    l2: float | str | Sequence[float] | None = None,
     loss: LossOptions | None = None,
+    rounds: RoundOptions | None = None,
     options: SolveOptions | None = None,
+    machine: Machine | None = None,
     validation: Dataset | float = 0.0,
     test: Dataset | float = 0.0,
     preparation: PrepareOptions | Mapping[str, Any] | None = None,
+    folds: int = FOLDS,
+    time_limit: float = math.inf,
     seed: int = 0,
     progress: Progress | None = None,
     client: Any = None,
 ) -> Trained:
-    """Train a classifier.
+    """Train a classifier: in rounds, or by one polynomial as in the paper.
+
+    `method` is "rounds" or "paper"; "auto" is "paper" if `bits`, `l0` or `loss` is given, which
+    only that method has, and "rounds" otherwise. `options` say how to search: in rounds
+    `options.solver` may also be "descent", which is L-BFGS without bits. `l2` is the price of the
+    weights in rounds: a number, "cv", or numbers to choose from by cross-validation with `folds`
+    folds; None needs no search. `rounds` holds the other settings of the rounds. `machine` is the
+    machine that the solver "mock" stands for.
 
     `validation` and `test` are data sets prepared in the same way, or shares of `data` to set
     aside. `preparation` holds options of `prepare` for data that are not prepared yet: parts are
-    set aside first, and features are chosen and scaled by the training rows alone. With validation
-    data the best of the lowest samples is chosen by them. `progress(done, total)` counts the
-    restarts of the search; with a Dask `client` its workers make them. If the range of weights is
-    "auto" and the search ends at a classifier that the loss rewards for wrong answers, it is
-    repeated with half of the range.
+    set aside first, and features are chosen and scaled by the training rows alone. Raw data are
+    scaled (robust) and get a constant column unless `preparation` says otherwise. With validation
+    data the best of the lowest weights is chosen by them. `progress(done, total)` counts rounds,
+    folds, or restarts of the search; with a Dask `client` its workers make the sums over the rows,
+    the folds, or the restarts.
 
     >>> from qcompile import read
-    >>> wanted = {"scale": "standard", "features": 5, "bias": True}
-    >>> found = train(read("breast-cancer"), preparation=wanted, bits=2, test=0.3, seed=1)
-    >>> found.errors["test"] < 0.15 < found.baseline
-    True
+    >>> found = train(read("breast-cancer"), test=0.3, seed=1)
+    >>> found.method, found.errors["test"] < 0.06 < found.baseline
+    ('rounds', True)
     """
-    loss, options = loss or LossOptions(), options or SolveOptions()
-    rows, checked, tested = set_aside(data, validation, test, seed=seed, preparation=preparation)
+    method = _method(method, bits, l0, loss)
+    wanted = None if preparation is None else PrepareOptions.of(preparation)
+    if wanted is None and data.preparation.is_identity:
+        wanted = _RAW
+    options = options or default_search(method, seed=seed)
+    with shown_by(progress), cluster.using(client):
+        if method == "paper":
+            price = _paper_l2(l2)
+            loss = loss or LossOptions()
+            loss = loss if price is None else replace(loss, l2=price)
+            parts = set_aside(data, validation, test, seed=seed, preparation=wanted)
+            return _by_one_polynomial(parts, BITS if bits is None else bits, l0, loss, options)
+        raw = set_aside(data, validation, test, seed=seed)
+        parts = raw if wanted is None else prepare_alike(raw, wanted)
+        settings = replace(rounds or RoundOptions(), time_limit=time_limit)
+        if isinstance(l2, float | int):
+            settings = replace(settings, l2=float(l2))
+        return train_in_rounds(
+            RoundsTask(
+                *parts,
+                raw=raw[0],
+                preparation=wanted,
+                options=settings,
+                solver=options,
+                machine=machine,
+                cross_validate=l2 is not None and not isinstance(l2, float | int),
+                path=None if l2 is None or isinstance(l2, float | int | str) else tuple(l2),
+                folds=folds,
+                seed=seed,
+            )
+        )
+
+
+def _method(method: str, bits: int | None, l0: float, loss: LossOptions | None) -> str:
+    """Return "rounds" or "paper"."""
+    if method not in METHODS:
+        raise InputError(f"method {method!r}; expected one of {', '.join(METHODS)}")
+    given = bits is not None or bool(l0) or loss is not None
+    if method == "rounds" and given:
+        raise InputError(
+            'bits=, l0= and loss= belong to method="paper"; rounds have l2= and rounds='
+        )
+    return ("paper" if given else "rounds") if method == "auto" else method
+
+
+def _paper_l2(l2: float | str | Sequence[float] | None) -> float | None:
+    if l2 is None or isinstance(l2, float | int):
+        return None if l2 is None else float(l2)
+    raise InputError(
+        'l2 of method="paper" is a number; use cross_validate() to choose it, or method="rounds"'
+    )
+
+
+def _by_one_polynomial(
+    parts: Parts, bits: int, l0: float, loss: LossOptions, options: SolveOptions
+) -> Trained:
+    """Train by the minimum of one polynomial over all classifiers.
+
+    If the range of weights is "auto" and the search ends at a classifier that the loss rewards for
+    wrong answers, it is repeated with half of the range.
+    """
+    rows, checked, tested = parts
     clock = Clock()
     on_examples = goes_over_margins(rows, bits, loss.degree, options)
     degree = 1 if on_examples and loss.degree % 2 == 0 else loss.degree
@@ -106,16 +158,15 @@ def train(
     clock.stage("loss", f"order {fitted.order}, range {fitted.range_:.3g}")
     task = Task(rows, moments, bits, l0, on_examples, options)
     narrow = loss.range_ == "auto"
-    with shown_by(progress), cluster.using(client):
-        samples, problem, fitted = search_lowest(task, fitted, narrow, clock)
+    samples, problem, fitted = search_lowest(task, fitted, narrow, clock)
     with passing("decode"):
         classifier = decode(problem, samples, validation=checked)
     rank, energy = classifier.source.rank, classifier.source.energy
     assert rank is not None and energy is not None  # `decode` knows both
     clock.stage("decode", f"state {rank + 1} of the {len(samples)} lowest")
-    parts = {"train": rows, "validation": checked, "test": tested}
+    named = {"train": rows, "validation": checked, "test": tested}
     errors = {
-        name: part.error(classifier.weights) for name, part in parts.items() if part is not None
+        name: part.error(classifier.weights) for name, part in named.items() if part is not None
     }
     with passing("compare risks"):
         compared = tuple(risks(rows, moments, fitted, problem, samples, classifier))
@@ -128,5 +179,6 @@ def train(
         risks=compared,
         errors=errors,
         baseline=rows.baseline_error,
+        l2=fitted.l2,
         notes=(*fitted.notes, *warnings_for(fitted, rows, classifier.weights, energy)),
     )

@@ -1,0 +1,202 @@
+"""Train in rounds: price of the weights, the loop, the choice among the lowest, the yardstick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from qcompile.data.prepare import PrepareOptions
+from qcompile.errors import InputError
+from qcompile.moments.unit_rows import UnitRows
+from qcompile.runtime.progress import muted
+from qcompile.runtime.timing import passing
+from qcompile.solvers.options import SolveOptions
+from qcompile.stages.arrays import frozen
+from qcompile.stages.classifier import Classifier
+from qcompile.stages.dataset import Dataset
+from qcompile.stages.machine import Machine
+from qcompile.stages.source import ClassifierSource
+from qcompile.training.descent import descend_smoothly
+from qcompile.training.inner import Inner
+from qcompile.training.l2_path import FOLDS, PATH, L2Trial, choose_l2, follow_path, train_once
+from qcompile.training.risks import Risk
+from qcompile.training.rounds import Found, RoundOptions, Task, default_l2
+from qcompile.training.search import Clock
+from qcompile.training.trained import Trained
+
+__all__ = ["RoundsTask", "train_in_rounds"]
+
+
+_DESCENT_STARTS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class RoundsTask:
+    """What to train in rounds on: prepared rows, and the raw rows for cross-validation.
+
+    `path` holds the prices of the weights to choose from by cross-validation with `folds` folds;
+    None takes the price of the options.
+    """
+
+    rows: Dataset
+    validation: Dataset | None
+    test: Dataset | None
+    raw: Dataset
+    preparation: PrepareOptions | None
+    options: RoundOptions
+    solver: SolveOptions
+    machine: Machine | None = None
+    cross_validate: bool = False
+    path: Sequence[float] | None = None
+    folds: int = FOLDS
+    seed: int = 0
+
+
+def train_in_rounds(work: RoundsTask) -> Trained:
+    """Train, choose by the validation rows if there are any, and compare with descent."""
+    rows = work.rows
+    _check_rows(rows)
+    clock = Clock()
+    price, trials = _price(work)
+    if trials:
+        clock.stage("cross-validation", f"{len(trials)} values of l2, {work.folds} folds")
+    with passing("unit rows"):
+        unit = UnitRows.of(rows)
+    clock.stage("rows", f"{len(rows):,} rows, {rows.features:,} features")
+    options = _with_starts(work)
+    inner = Inner.of(work.solver, work.machine)
+    task = Task(unit, price, options, work.solver, inner, rows)
+    with passing("rounds"):
+        found = _trained(task, trials)
+    clock.stage(inner.name, _said(found, price))
+    classifier = _chosen(work, found, price, inner)
+    with passing("compare with descent"), muted():
+        compared = _risks(task, found, classifier)
+    parts = {"train": rows, "validation": work.validation, "test": work.test}
+    errors = {name: p.error(classifier.weights) for name, p in parts.items() if p is not None}
+    return Trained(
+        classifier=classifier,
+        loss=None,
+        problem=found.problem,
+        samples=found.samples,
+        stages=tuple(clock.stages),
+        risks=compared,
+        errors=errors,
+        baseline=rows.baseline_error,
+        notes=tuple(_notes(rows, found, errors["train"], compared)),
+        method="rounds",
+        l2=price,
+        rounds=found.rounds,
+        trials=tuple(trials),
+    )
+
+
+def _check_rows(rows: Dataset) -> None:
+    """Raise InputError if there is nothing to learn from these rows."""
+    if len(np.unique(rows.y)) < 2:
+        raise InputError("the training rows are all of one class; expected rows of both classes")
+    own = rows.x[:, : rows.features - rows.preparation.bias]
+    stored = own.data if hasattr(own, "indptr") else own
+    if not np.any(stored):
+        raise InputError("all features are zero: every classifier has margin 0 on these data")
+
+
+def _price(work: RoundsTask) -> tuple[float, list[L2Trial]]:
+    """Return the price of the weights, and the trials if it was chosen by cross-validation."""
+    known = work.options.l2
+    if not work.cross_validate:
+        return default_l2(work.rows) if known is None else known, []
+    path = work.path
+    if path is None:
+        largest = 1e3 * default_l2(work.rows)
+        path = [largest * share for share in PATH]
+    with passing("cross-validate"):
+        trials = choose_l2(
+            work.raw,
+            path,
+            work.options,
+            work.solver,
+            count=work.folds,
+            seed=work.seed,
+            preparation=work.preparation,
+            machine=work.machine,
+        )
+    return trials[0].l2, trials
+
+
+def _with_starts(work: RoundsTask) -> RoundOptions:
+    """Return the options; descent takes a few starts, as it is cheap and may end anywhere."""
+    if work.solver.solver == "descent" and work.options.starts == 1:
+        return replace(work.options, starts=_DESCENT_STARTS)
+    return work.options
+
+
+def _trained(task: Task, trials: Sequence[L2Trial]) -> Found:
+    """Train at the price that was chosen: along the path to it if it was chosen on one."""
+    if not trials:
+        return train_once(task)
+    path = sorted((trial.l2 for trial in trials if trial.l2 >= task.l2), reverse=True)
+    return list(follow_path(task, path))[-1]
+
+
+def _said(found: Found, price: float) -> str:
+    """Return how a training went, in a line."""
+    rounds = f"{len(found.rounds)} rounds" if found.rounds else found.ended
+    end = f", {found.ended}" if found.rounds else ""
+    return f"{rounds}, objective {found.objective:.5f}, l2 {price:.3g}{end}"
+
+
+def _chosen(work: RoundsTask, found: Found, price: float, inner: Inner) -> Classifier:
+    """Return the classifier with the lowest objective, or the least validation error."""
+    weights, rank, error = found.weights, 0, None
+    if work.validation is not None:
+        errors = work.validation.errors(found.lowest)
+        rank = int(np.argmin(errors))
+        weights, error = found.lowest[rank], float(errors[rank])
+    value = float(found.values[rank]) if work.validation is not None else found.objective
+    source = ClassifierSource(
+        **vars(replace(work.rows.source, rows=len(work.rows))),
+        rank=rank,
+        solver=inner.name,
+        solver_seed=work.solver.seed,
+        validation_error=error,
+        method="rounds",
+        objective=value,
+        rounds=len(found.rounds),
+        l2=price,
+    )
+    return Classifier(frozen(weights), work.rows.preparation, source)
+
+
+def _risks(task: Task, found: Found, classifier: Classifier) -> tuple[Risk, ...]:
+    """Return objective and 0-1 risk of the classifier and of what descent finds from 0."""
+    own = float(task.objective(classifier.weights)[0])
+    here = Risk("trained in rounds", own, task.data.error(classifier.weights))
+    if found.ended == "descent":
+        return (replace(here, classifier="trained by descent"),)
+    if found.ended in ("interrupted", "time limit"):
+        return (here,)
+    weights, value = descend_smoothly(task.rows, task.l2)
+    return here, Risk("descent (L-BFGS) from 0", value, task.data.error(weights))
+
+
+def _notes(rows: Dataset, found: Found, error: float, compared: Sequence[Risk]) -> list[str]:
+    """Return what the user should know."""
+    notes = []
+    if error > rows.baseline_error:
+        notes.append(
+            f"the classifier is wrong on {error:.1%} of the training rows, and always giving the "
+            f'commoner label on {rows.baseline_error:.1%}: try a smaller l2=, or l2="cv"'
+        )
+    if found.ended == "limit of rounds":
+        notes.append("the limit of rounds= was reached before steps became short")
+    if found.ended == "time limit":
+        notes.append("the time_limit= was reached before steps became short")
+    if len(compared) > 1 and compared[1].objective < compared[0].objective - 1e-3:
+        notes.append(
+            f"descent (L-BFGS) finds a lower objective, {compared[1].objective:.5f} instead of "
+            f"{compared[0].objective:.5f}: try more reads=, starts= or rounds="
+        )
+    return notes

@@ -1,0 +1,69 @@
+"""The result of a training: a classifier and how it came about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from qcompile.stages.classifier import Classifier
+from qcompile.stages.display import Displayed, many
+from qcompile.stages.loss import Loss
+from qcompile.stages.pubo import Pubo
+from qcompile.stages.qubo import Qubo
+from qcompile.stages.samples import Samples
+from qcompile.training.l2_path import L2Trial
+from qcompile.training.risks import Risk
+from qcompile.training.rounds import Round
+from qcompile.training.search import Stage
+
+__all__ = ["Trained"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trained(Displayed):
+    """A classifier, the stages of its training, and where accuracy was lost (`risks`).
+
+    `errors` are by part of the data: train, validation, test. `baseline` is the error on the
+    training rows of a classifier that always answers the more frequent label.
+
+    `method` is "rounds" or "paper". A training in rounds has a record for each of its `rounds`, the
+    price `l2` of its weights, and the `trials` if that was chosen by cross-validation; its
+    `problem` and `samples` are those of the last step that was taken. It has no `loss`.
+    """
+
+    classifier: Classifier
+    loss: Loss | None
+    problem: Pubo | Qubo | None
+    samples: Samples | None
+    stages: tuple[Stage, ...]
+    risks: tuple[Risk, ...]
+    errors: Mapping[str, float]
+    baseline: float
+    notes: tuple[str, ...] = ()
+    method: str = "paper"
+    l2: float | None = None
+    rounds: tuple[Round, ...] = ()
+    trials: tuple[L2Trial, ...] = ()
+
+    @property
+    def objective(self) -> float:
+        """The objective of the classifier on the training rows."""
+        return self.risks[-1].objective if self.method == "paper" else self.risks[0].objective
+
+    def _line(self) -> str:
+        errors = [f"error {error:.2%} ({part})" for part, error in self.errors.items()]
+        return ", ".join([many(len(self.classifier.weights), "weight"), *errors])
+
+    def _facts(self) -> Mapping[str, object]:
+        return {
+            "classifier": self.classifier,
+            "method": self.method,
+            "loss": self.loss,
+            "problem": self.problem,
+            "samples": self.samples,
+            **{f"{part} error": error for part, error in self.errors.items()},
+            "baseline error": self.baseline,
+            "rounds": len(self.rounds) or None,
+            "l2": self.l2,
+            "notes": "; ".join(self.notes) or None,
+        }
