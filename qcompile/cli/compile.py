@@ -24,6 +24,7 @@ from qcompile.cli.options import (
 )
 from qcompile.cli.output import show
 from qcompile.cli.parsing import UsageError, add_command
+from qcompile.cli.step import run_step
 from qcompile.cli.wording import with_notes_in_options
 from qcompile.data.options import DataOptions
 from qcompile.files import atomic, loss, qubo
@@ -47,6 +48,7 @@ _KINDS = {
     "pubo": (".json", ".npz"),
     "qubo": qubo.ENDINGS,
 }
+BITS = 4
 
 
 def add_commands(commands: Any) -> None:
@@ -59,6 +61,7 @@ def add_commands(commands: Any) -> None:
             qcompile compile data.svm --order 3 --bits 4 --emit qubo.json --emit pubo.json
             qcompile compile data.svm --features 4 --bits 2 --emit qubo.json --emit moments.npz
             qcompile compile breast-cancer --features 4 --bits 1 --emit qubo=problem.lp -v
+            qcompile compile data.svm --around model.json --radius 0.1 --emit qubo.json
         """,
     )
     command.add_argument("data", metavar="DATA")
@@ -73,7 +76,12 @@ def add_commands(commands: Any) -> None:
     )
     add_report_option(command)
     pubo = command.add_argument_group("bits")
-    pubo.add_argument("--bits", type=int, default=4, metavar="D", help="bits per weight (4)")
+    pubo.add_argument(
+        "--bits",
+        type=int,
+        metavar="D",
+        help="bits per weight (4; with --around one, stay or step, or the bits of its levels)",
+    )
     pubo.add_argument("--l0", type=float, default=0.0, help="penalty for each nonzero weight (0)")
     pubo.add_argument(
         "--threshold",
@@ -91,17 +99,45 @@ def add_commands(commands: Any) -> None:
     add_data_options(command)
     add_loss_options(command)
     add_dask_option(command, "compute the sums over the files")
+    _add_step_options(command)
     command.set_defaults(run=_run_compile)
+
+
+def _add_step_options(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("step from a classifier")
+    group.add_argument(
+        "--around",
+        metavar="MODEL",
+        help="compile one round of training: the best step from this classifier",
+    )
+    group.add_argument(
+        "--radius", type=float, metavar="R", help="longest step of a weight (auto; with --around)"
+    )
+    group.add_argument(
+        "--width", type=float, metavar="T", help="width of the fit (0.5; with --around)"
+    )
+    group.add_argument(
+        "--block",
+        type=int,
+        metavar="N",
+        help="change only the N weights of largest slope (all; with --around)",
+    )
 
 
 def _run_compile(options: argparse.Namespace) -> None:
     emits = [_emission(text) for text in options.emit]
     pages = page_of(options)
+    if options.around is not None:
+        run_step(options, emits)
+        return
+    for name in ("radius", "width", "block"):
+        if getattr(options, name) is not None:
+            raise UsageError(f"--{name} is for a step from a classifier: give --around MODEL too")
     atomic.check_outputs([*(path for _, path in emits), *pages], inputs=(options.data,))
     with dask_cluster(options), bar("reading"):
         compiled = compile(
             options.data,
-            bits=options.bits,
+            bits=BITS if options.bits is None else options.bits,
             l0=options.l0,
             threshold=options.threshold,
             shrink=options.prune,

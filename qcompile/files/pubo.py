@@ -30,18 +30,23 @@ from qcompile.files.guarded import (
 from qcompile.files.loss import loss_from_dict, loss_to_dict
 from qcompile.stages.arrays import frozen
 from qcompile.stages.encoding import Encoding
+from qcompile.stages.local_fit import Around
 from qcompile.stages.origin import Origin
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.source import Source
+from qcompile.stages.step import Step
 
 __all__ = [
+    "around_from_dict",
+    "around_to_dict",
     "check_widths",
     "encoding_from_dict",
     "encoding_to_dict",
     "load_pubo",
     "numbers",
     "save_pubo",
+    "step_to_dict",
     "whole",
 ]
 
@@ -53,18 +58,56 @@ _MOST_VARIABLES = 2**31 - 1
 def encoding_to_dict(encoding: Encoding) -> dict[str, Any]:
     """Return the encoding as a record for a file."""
     bounds = None if encoding.bounds is None else [list(pair) for pair in encoding.bounds]
-    return {
+    record: dict[str, Any] = {
         "features": encoding.features,
         "bits": encoding.bits,
         "zeta": encoding.zeta,
         "bounds": bounds,
     }
+    return record | step_to_dict(encoding)
+
+
+def step_to_dict(encoding: Encoding | None) -> dict[str, Any]:
+    """Return where a step begins and which way it goes; nothing for other encodings."""
+    if not isinstance(encoding, Step):
+        return {}
+    chosen, ways = encoding.block, encoding.directions
+    return {
+        "step": {
+            "centre": list(encoding.centre),
+            "block": None if chosen is None else list(chosen),
+            "directions": None if ways is None else list(ways),
+        }
+    }
+
+
+def around_to_dict(around: Around | None) -> dict[str, Any]:
+    """Return how the polynomial of a step was fitted; nothing for other problems."""
+    return {} if around is None else {"around": around.to_dict()}
+
+
+def around_from_dict(values: Mapping[str, Any]) -> Around | None:
+    """Return the record that `around_to_dict` made; None if there is none."""
+    known = values.get("around")
+    if known is None:
+        return None
+    made = Around(
+        finite(known["width"]),
+        finite(known["smoothing"]),
+        int(known["degree"]),
+        finite(known["l2"]),
+    )
+    if not (made.width > 0 and made.smoothing >= 0 and made.degree in (2, 3) and made.l2 >= 0):
+        raise FormatError("the record of a step's fit has a number out of range")
+    return made
 
 
 def encoding_from_dict(values: Mapping[str, Any], variables: int) -> Encoding:
     """Return the encoding of a record, after checking that it has at most `variables` bits."""
-    bounds = values["bounds"]
+    bounds, step = values["bounds"], values.get("step")
     features, bits = int(values["features"]), int(values["bits"])
+    if step is not None:
+        return _step_from_dict(as_record(step), features, bits, finite(values["zeta"]))
     if bounds is None and not 0 < features * bits <= variables:
         raise FormatError(f"{features} weights of {bits} bits do not match {variables} variables")
     return Encoding(
@@ -72,6 +115,18 @@ def encoding_from_dict(values: Mapping[str, Any], variables: int) -> Encoding:
         bits,
         float(values["zeta"]),
         None if bounds is None else tuple((int(low), int(high)) for low, high in bounds),
+    )
+
+
+def _step_from_dict(values: Mapping[str, Any], features: int, bits: int, radius: float) -> Step:
+    block, ways = values["block"], values["directions"]
+    return Step(
+        features,
+        bits,
+        radius,
+        centre=tuple(finite(weight) for weight in values["centre"]),
+        block=None if block is None else tuple(map(int, whole(block).tolist())),
+        directions=None if ways is None else tuple(map(int, whole(ways).tolist())),
     )
 
 
@@ -87,6 +142,7 @@ def save_pubo(pubo: Pubo, path: str | Path) -> None:
         "dropped": pubo.dropped,
         "preparation": preparation_to_dict(pubo.preparation),
         "source": pubo.source.to_dict(),
+        **around_to_dict(pubo.around),
     }
     if str(path).endswith(".npz"):
         arrays: dict[str, NDArray[Any]] = {}
@@ -151,6 +207,7 @@ def _pubo_from(header: Mapping[str, Any], terms: list[tuple[Any, Any]]) -> Pubo:
             dropped=finite(header["dropped"]),
             preparation=preparation_from_dict(header["preparation"]),
             source=Source.of(as_record(header["source"])),
+            around=around_from_dict(header),
         ),
     )
     if pubo.encoding is not None and pubo.encoding.variables > variables:

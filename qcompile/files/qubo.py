@@ -37,7 +37,16 @@ from qcompile.files.guarded import (
     write_npz,
 )
 from qcompile.files.loss import loss_from_dict, loss_to_dict
-from qcompile.files.pubo import check_widths, encoding_from_dict, encoding_to_dict, numbers, whole
+from qcompile.files.pubo import (
+    around_from_dict,
+    around_to_dict,
+    check_widths,
+    encoding_from_dict,
+    encoding_to_dict,
+    numbers,
+    step_to_dict,
+    whole,
+)
 from qcompile.files.qubo_text import LINES, TEXTS
 from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.origin import Origin
@@ -107,6 +116,8 @@ def _metadata(qubo: Qubo, pubo: Pubo | None) -> dict[str, Any]:
         "dropped": qubo.dropped,
         "truncated": None if qubo.truncated is None else _terms_to_list(qubo.truncated),
         "fingerprint": None,
+        **step_to_dict(encoding),
+        **around_to_dict(qubo.around),
     }
     if pubo is not None:
         mark = fingerprint(_kept(qubo, pubo))
@@ -351,5 +362,6 @@ def _assemble(
             dropped=finite(known["dropped"]),
             preparation=preparation_from_dict(known["preparation"]),
             source=Source.of(as_record(known["source"])),
+            around=around_from_dict(known),
         ),
     )

@@ -36,6 +36,9 @@ __all__ = [
 ]
 
 
+_WORTH_ASKING = 10**6
+
+
 def fit_around(
     data: Dataset,
     centre: ArrayLike,
@@ -128,11 +131,12 @@ def local_fit(
     """Return the polynomial nearest to the smoothed risk around a centre."""
     members = np.arange(rows.features) if block is None else block
     size = len(members)
-    memory.require(
-        8 * size**around.degree * 4,
-        f"the polynomial of a step of {size:,} weights",
-        "choose a smaller block=, or fewer features=",
-    )
+    if size**around.degree > _WORTH_ASKING:  # asking the system takes as long as a small fit
+        memory.require(
+            8 * size**around.degree * 4,
+            f"the polynomial of a step of {size:,} weights",
+            "choose a smaller block=, or fewer features=",
+        )
     spread = math.hypot(around.smoothing, around.width)
     curved, variance = 0.0, around.width**2
     risk, slope = 0.0, np.zeros(rows.features)

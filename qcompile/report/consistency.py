@@ -24,6 +24,7 @@ from qcompile.stages.loss import Loss
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.problem import Problem
 from qcompile.stages.pubo import Pubo
+from qcompile.stages.step import Step
 from qcompile.stages.terms import most_terms
 
 if TYPE_CHECKING:
@@ -175,7 +176,9 @@ def _check_model(run: Run, problem: Problem, names: Mapping[str, str]) -> None:
         raise _foreign(names, "model", why)
     if not _alike(model.preparation, problem.preparation):
         raise _foreign(names, "model", "a model for data that were prepared differently")
-    near = np.clip(model.weights, -2 * encoding.zeta, 2 * encoding.zeta)
+    near = model.weights
+    if not isinstance(encoding, Step):
+        near = np.clip(near, -2 * encoding.zeta, 2 * encoding.zeta)
     level = encoding.decode(encoding.encode(near))
     if not np.abs(level - model.weights).max() <= SAME * encoding.step:
         raise _foreign(names, "model", "a model with weights that the problem cannot say")

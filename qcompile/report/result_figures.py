@@ -17,6 +17,7 @@ from qcompile.solvers.solve import solve
 from qcompile.stages.arrays import Floats
 from qcompile.stages.dataset import answers
 from qcompile.stages.encoding import Encoding
+from qcompile.stages.step import Step
 
 if TYPE_CHECKING:
     from qcompile.stages.samples import Samples
@@ -193,7 +194,7 @@ def weights_of(run: Run) -> Weights | None:
 
 def _limits(encoding: Encoding | None) -> tuple[float, float] | None:
     """Return the smallest and the largest weight that the bits can encode."""
-    if encoding is None:
+    if encoding is None or isinstance(encoding, Step):  # a step has no limits of its own
         return None
     low, high = encoding.level_bounds
     return int(low.min()) * encoding.step, int(high.max()) * encoding.step

@@ -32,6 +32,7 @@ _log = logging.getLogger("qcompile")
 _HOT, _COLD = 0.5, 0.02
 DEFAULT_SWEEPS = 200
 _GROUPS, _TASKS_A_THREAD = 64, 8
+_MERGED = 16  # groups whose states are held until they are sorted
 _MOST_SWEEPS, _MOST_KEPT = 10_000_000, 100_000
 
 
@@ -107,20 +108,23 @@ def run_restarts(search: Search) -> NDArray[np.int32]:
     """
     client = cluster.current()
     results = search.run(search.groups) if client is None else _on_workers(search, client)
-    lowest: Found | None = None
+    waiting: list[Found] = []
     firsts: list[Found] = []
     try:
         for done, found in enumerate(results, 1):
-            lowest = _lowest([found] if lowest is None else [lowest, found], search.keep)
+            # sorting after every group would take longer than a small group itself
+            waiting.append(found)
+            if len(waiting) > _MERGED:
+                waiting = [_lowest(waiting, search.keep)]
             if search.each is not None:
                 firsts.append(_lowest([found], search.each))
             share = -(-done * search.reads // len(search.groups))
             report(min(search.reads, share), search.reads)
     except KeyboardInterrupt:
-        if lowest is None:
+        if not waiting:
             raise
         _log.warning("interrupted: keeping the best states so far")
-    assert lowest is not None
+    lowest = _lowest(waiting, search.keep)
     if not firsts:
         return lowest[1]
     return _some_of_each(firsts, lowest, search.keep)[1]

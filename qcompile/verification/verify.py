@@ -12,6 +12,8 @@ polynomial, for every assignment, at any size. (3) For few bits all assignments 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -19,9 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.errors import InputError
+from qcompile.stages.arrays import Floats
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.local_fit import Around
+from qcompile.stages.loss import Loss
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Fingerprint, Qubo
+from qcompile.stages.step import Step
 from qcompile.verification.algebra import (
     check_fingerprint,
     check_integrity,
@@ -86,7 +92,7 @@ def _against_data(qubo: Qubo, data: Dataset, assignments: int, seed: int) -> Che
     """Compare energies of random bits with the objective computed from the examples."""
     name = "data"
     encoding, loss = qubo.encoding, qubo.loss
-    if encoding is None or loss is None:
+    if encoding is None or (loss is None and qubo.around is None):
         return Check(name, False, "the QUBO says nothing about the data that it was compiled from")
     if data.features != encoding.features:
         return Check(name, False, f"{data.features} features; expected {encoding.features}")
@@ -97,10 +103,14 @@ def _against_data(qubo: Qubo, data: Dataset, assignments: int, seed: int) -> Che
     found = qubo.score(bits)
     weights = encoding.decode(bits)
     worst = 0.0
+    if isinstance(encoding, Step) and qubo.around is not None:
+        objective = _objective_of_steps(data, encoding, qubo.around)
+    elif loss is not None:
+        objective = _objective_of_loss(data, loss)
+    else:
+        return Check(name, False, "the QUBO of a step without its centre, or without its loss")
     for row, w, energy in zip(bits, weights, found.tolist(), strict=True):
-        margins = np.asarray(data.x @ w) * data.y
-        expected = float(np.mean(np.polyval(loss.coefficients[::-1], margins)))
-        expected += loss.l2 / 2 * float(w @ w) + _l0_charge(qubo, row)
+        expected = objective(w) + _l0_charge(qubo, row)
         off = max(0.0, abs(energy - expected) - qubo.dropped)  # what a threshold may change
         worst = max(worst, off / max(1.0, abs(expected)))
     if worst > 1e-8:
@@ -109,6 +119,39 @@ def _against_data(qubo: Qubo, data: Dataset, assignments: int, seed: int) -> Che
         )
     detail = f"{assignments} random assignments agree with the risk of {len(data):,} rows"
     return Check(name, True, f"{detail} to {worst:.1g}")
+
+
+def _objective_of_loss(data: Dataset, loss: Loss) -> Callable[[Floats], float]:
+    """Return the regularised risk as a function of the weights."""
+
+    def objective(w: Floats) -> float:
+        margins = np.asarray(data.x @ w) * data.y
+        mean = float(np.mean(np.polyval(loss.coefficients[::-1], margins)))
+        return mean + loss.l2 / 2 * float(w @ w)
+
+    return objective
+
+
+def _objective_of_steps(data: Dataset, step: Step, around: Around) -> Callable[[Floats], float]:
+    """Return the polynomial nearest to the smoothed risk around the centre, row by row."""
+    square = data.x.multiply(data.x) if hasattr(data.x, "indptr") else data.x * data.x
+    lengths = np.sqrt(np.asarray(square.sum(axis=1), dtype=np.float64).ravel())
+    seen = lengths > 0
+    turn = np.where(seen, data.y / np.where(seen, lengths, 1.0), 0.0)
+    centre, variance = np.array(step.centre), around.width**2
+    spread = math.sqrt(around.smoothing**2 + variance)
+    z = np.asarray(data.x @ centre) * turn / spread
+    below = np.array([math.erfc(value / math.sqrt(2)) / 2 for value in z.tolist()])
+    density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    slope, bend = -density / spread, z * density / spread**2
+    twist = (1 - z * z) * density / spread**3 if around.degree == 3 else np.zeros_like(z)
+
+    def objective(w: Floats) -> float:
+        d = np.asarray(data.x @ (w - centre)) * turn
+        hermite = bend * (d * d - variance * seen) / 2 + twist * (d**3 - 3 * variance * d) / 6
+        return float(np.mean(below + slope * d + hermite)) + around.l2 / 2 * float(w @ w)
+
+    return objective
 
 
 def _l0_charge(qubo: Qubo, row: NDArray[Any]) -> float:
