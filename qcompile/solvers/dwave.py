@@ -24,6 +24,11 @@ __all__ = ["sample_with_ocean", "structured_sampler"]
 
 
 _MOCK_MACHINES = ("pegasus4", "advantage")
+# Samplers of quantum models: sweeps of each read, the transverse field at the beginning in units of
+# the temperature, and the number of their seeds, which begin with 1 (0 would be no seed).
+_QUANTUM_SWEEPS = {"path-integral": 100, "rotor": 1000}
+_QUANTUM_FIELD = 3.0
+_QUANTUM_SEEDS = 2**31 - 1
 _ROOM = 0.4  # share of a small machine's qubits up to which a problem is sure to fit
 
 
@@ -43,16 +48,35 @@ def sample_with_ocean(
     parameters: Mapping[str, Any] | None,
 ) -> Samples:
     """Run one of dwave-samplers' solvers on the QUBO or on the embedded problem."""
-    from dwave.samplers import SimulatedAnnealingSampler, SteepestDescentSampler, TabuSampler
+    from dwave import samplers
 
     given: dict[str, Any] = {"num_reads": reads, "seed": seed, **(parameters or {})}
-    if solver == "neal":
-        sampler: Any = SimulatedAnnealingSampler()
-        if sweeps is not None:
-            given.setdefault("num_sweeps", sweeps)
-    else:
-        sampler = TabuSampler() if solver == "tabu" else SteepestDescentSampler()
+    if solver in _QUANTUM_SWEEPS:
+        given = {**given, "seed": seed % _QUANTUM_SEEDS + 1, **(parameters or {})}
+        given = _with_field(given, sweeps or _QUANTUM_SWEEPS[solver])
+    elif solver == "neal" and sweeps is not None:
+        given.setdefault("num_sweeps", sweeps)
+    sampler = {
+        "neal": samplers.SimulatedAnnealingSampler,
+        "tabu": samplers.TabuSampler,
+        "steepest": samplers.SteepestDescentSampler,
+        "path-integral": samplers.PathIntegralAnnealingSampler,
+        "rotor": samplers.RotorModelAnnealingSampler,
+    }[solver]()
     return _sampled(problem, sampler, given, repair)
+
+
+def _with_field(given: Mapping[str, Any], sweeps: int) -> dict[str, Any]:
+    """Add a transverse field that falls to 0, unless the parameters have a schedule of their own.
+
+    Without a field the samplers of quantum models anneal a classical one.
+    """
+    added = dict(given)
+    if {"Hp_field", "Hd_field", "beta_schedule_type"} & added.keys():
+        return added
+    added.setdefault("num_sweeps", sweeps)
+    steps = added["num_sweeps"] // added.get("num_sweeps_per_beta", 1)
+    return {**added, "Hd_field": np.linspace(_QUANTUM_FIELD, 0.0, steps)}
 
 
 def _sampled(

@@ -25,7 +25,7 @@ from qcompile.stages.samples import Samples, samples_of
 __all__ = ["SOLVERS", "solve"]
 
 
-SOLVERS = ("exact", "anneal", "neal", "tabu", "steepest", "mock")
+SOLVERS = ("exact", "anneal", "neal", "tabu", "steepest", "path-integral", "rotor", "mock")
 
 
 def solve(
