@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -117,6 +119,7 @@ def structured_sampler(
     machine: Machine | None,
     repair: str,
     seed: int,
+    sweeps: int | None,
     parameters: Mapping[str, Any] | None,
 ) -> Samples:
     """Run a sampler object or the mock of a machine; embed first if the sampler has a structure."""
@@ -124,7 +127,7 @@ def structured_sampler(
         if isinstance(problem, Embedded):
             machine = problem.embedding.machine
         embedded = problem if isinstance(problem, Embedded) else _on_mock(problem, machine, seed)
-        sampler: Any = _mock(embedded.embedding.machine, seed)
+        sampler: Any = _mock(embedded.embedding.machine, seed, sweeps)
         return _sampled(embedded, sampler, {"num_reads": reads, **(parameters or {})}, repair)
     sampler = solver
     if not hasattr(sampler, "sample"):
@@ -135,6 +138,8 @@ def structured_sampler(
     given: dict[str, Any] = {"num_reads": reads} if "num_reads" in known else {}
     if "seed" in known:
         given["seed"] = seed
+    if "num_sweeps" in known and sweeps is not None:
+        given["num_sweeps"] = sweeps
     given |= parameters or {}
     structured = hasattr(sampler, "nodelist") and "topology" in getattr(sampler, "properties", {})
     if structured and not isinstance(problem, Embedded):
@@ -158,8 +163,17 @@ def _embedded(qubo: Qubo, machine: Machine, seed: int) -> Embedded:
         return embed(qubo, machine, seed=seed)
 
 
-def _mock(machine: Machine, seed: int) -> Any:
+def _mock(machine: Machine, seed: int, sweeps: int | None) -> Any:
     """Return a mock of the machine with the same dead qubits and couplers."""
+    sampler = copy(_mock_of(machine))
+    sampler.substitute_kwargs = {"seed": seed}
+    if sweeps is not None:
+        sampler.substitute_kwargs["num_sweeps"] = sweeps
+    return sampler
+
+
+@lru_cache(2)  # Ocean's mock makes the whole graph, which takes seconds
+def _mock_of(machine: Machine) -> Any:
     from dwave.samplers import SimulatedAnnealingSampler
     from dwave.system.testing import MockDWaveSampler
 
@@ -169,5 +183,4 @@ def _mock(machine: Machine, seed: int) -> Any:
         broken_nodes=sorted(machine.dead_qubits),
         broken_edges=sorted(machine.dead_couplers),
         substitute_sampler=SimulatedAnnealingSampler(),
-        substitute_kwargs={"seed": seed},
     )

@@ -66,7 +66,9 @@ def solve(
         elif solver == "anneal":
             found = _anneal(problem, reads, sweeps, keep, seed)
         elif solver == "mock" or not isinstance(solver, str):
-            found = structured_sampler(problem, solver, reads, machine, repair, seed, parameters)
+            found = structured_sampler(
+                problem, solver, reads, machine, repair, seed, sweeps, parameters
+            )
         else:
             found = sample_with_ocean(problem, solver, reads, seed, sweeps, repair, parameters)
     name = solver if isinstance(solver, str) else type(solver).__name__

@@ -5,7 +5,17 @@ import pytest
 from dwave.samplers import SimulatedAnnealingSampler
 from dwave.system.testing import MockDWaveSampler
 
-from qcompile import SOLVERS, InputError, compile, embed, load_machine, quadratize, solve
+from qcompile import (
+    SOLVERS,
+    InputError,
+    compile,
+    complete_chains,
+    embed,
+    load_machine,
+    quadratize,
+    solve,
+    with_chains,
+)
 from tests.by_brute_force import brute_force
 from tests.problems import polynomial
 
@@ -52,3 +62,14 @@ def test_simulated_quantum_annealing_repeats_and_takes_parameters(solver: str) -
     assert len(drawn) > 100 > len(short)
     paired = {"num_sweeps": 50, "num_sweeps_per_beta": 2}
     assert solve(qubo, solver=solver, reads=5, parameters=paired).info["solver"] == solver
+
+
+def test_sweeps_reach_the_mock_and_samplers_that_take_them() -> None:
+    pubo = polynomial(8, 2)
+    embedded = with_chains(quadratize(pubo), complete_chains(load_machine("chimera4"), 8))
+    for solver in ("mock", SimulatedAnnealingSampler()):
+        short, long = (
+            solve(embedded, solver=solver, reads=50, sweeps=sweeps).energies.mean()
+            for sweeps in (1, 500)
+        )
+        assert long < short
