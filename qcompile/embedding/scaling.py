@@ -100,7 +100,8 @@ def scale_to(
 def _totals(qubits: int, pairs: NDArray[np.int64], couplings: Floats) -> Floats:
     """Return the sum of the couplings of each qubit."""
     both = np.concatenate([couplings, couplings])
-    return np.bincount(pairs.reshape(-1), weights=both, minlength=qubits)
+    sums = np.bincount(pairs.reshape(-1), weights=both, minlength=qubits)
+    return np.asarray(sums, dtype=np.float64)
 
 
 def _overshoot(values: Floats, allowed: tuple[float, float]) -> float:
