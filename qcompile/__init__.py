@@ -15,6 +15,7 @@ from qcompile.data.options import DataOptions
 from qcompile.data.prepare import from_arrays, prepare
 from qcompile.data.read import read
 from qcompile.data.split import add_noise, folds, shuffle, split
+from qcompile.embedding.complete import complete_chains, largest_clique, with_chains
 from qcompile.embedding.embed import EmbeddingNotFound, embed, find_embedding
 from qcompile.embedding.preflight import preflight
 from qcompile.embedding.quality import quality
@@ -84,6 +85,7 @@ __all__ = [
     "LossOptions",
     "Machine",
     "MemoryLimitError",
+    "MockMachine",
     "Moments",
     "Patience",
     "PolynomialLossClassifier",
@@ -108,6 +110,7 @@ __all__ = [
     "catalogue",
     "check_embedding",
     "compile",
+    "complete_chains",
     "cross_validate",
     "decode",
     "discretize",
@@ -117,6 +120,7 @@ __all__ = [
     "fit_loss",
     "folds",
     "from_arrays",
+    "largest_clique",
     "list_jobs",
     "load_classifier",
     "load_embedding",
@@ -154,6 +158,7 @@ __all__ = [
     "unembed",
     "verify",
     "warnings_for",
+    "with_chains",
     "write_pubo",
 ]
 
@@ -168,4 +173,8 @@ def __getattr__(name: str) -> Any:
         from qcompile.ocean import PuboSampler
 
         return PuboSampler
+    if name == "MockMachine":
+        from qcompile.solvers.mock_machine import MockMachine
+
+        return MockMachine
     raise AttributeError(f"module 'qcompile' has no attribute {name!r}")

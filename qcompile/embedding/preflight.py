@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from qcompile.embedding.capacity import largest_bits, likely_qubits
+from qcompile.embedding.complete import largest_clique
+from qcompile.errors import QcompileError
 from qcompile.files.machines import catalogue
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
@@ -95,11 +97,9 @@ def _is_full_cubic(qubo: Qubo) -> bool:
 
 def _fits_as_clique(qubo: Qubo, machine: Machine) -> bool:
     """Whether busclique can embed a complete graph of this size, dead qubits considered."""
-    from minorminer.busclique import busgraph_cache
-
     try:
-        return len(busgraph_cache(machine.graph).largest_clique()) >= qubo.variables
-    except OSError:
+        return largest_clique(machine) >= qubo.variables
+    except QcompileError:  # busclique has no place for its cache
         return False
 
 

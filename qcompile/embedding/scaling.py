@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qcompile.stages.arrays import Floats
 from qcompile.stages.embedded import Embedded
+from qcompile.stages.machine import Machine
 from qcompile.stages.record import Record
 
-__all__ = ["Scaling", "scaling_of"]
+__all__ = ["Scaling", "scale_to", "scaling_of"]
 
 
 @dataclass(frozen=True)
@@ -50,28 +52,15 @@ class Scaling(Record):
 def scaling_of(embedded: Embedded) -> Scaling:
     """Return how the machine scales the problem, as its auto_scale does."""
     machine = embedded.embedding.machine
-    # The solver allows the extended range of couplings also where no chain needs it.
-    limits = {
-        "h range": _overshoot(embedded.fields, machine.h_range),
-        "J range": _overshoot(embedded.couplings, machine.strongest_coupling),
-    }
-    if machine.per_qubit_coupling_range is not None:
-        totals = _totals(embedded)
-        limits["couplings of one qubit"] = _overshoot(totals, machine.per_qubit_coupling_range)
-    if machine.per_group_coupling_range is not None:
-        # The graph does not tell the groups. In the worst case all couplers of a qubit with one
-        # sign are in one group, so each sign must keep to the limit.
-        both = np.concatenate([_totals(embedded, -1), _totals(embedded, +1)])
-        limits["couplings of one group"] = _overshoot(both, machine.per_group_coupling_range)
-    limit, most = max(limits.items(), key=lambda item: item[1])
-    factor = 1.0 / most if most else 1.0
+    pairs = np.stack([embedded.first, embedded.second])
+    factor, limit = scale_to(machine, embedded.fields, pairs, embedded.couplings)
     own = np.abs(embedded.couplings[~embedded.in_chain]) * factor
     fields = np.abs(embedded.fields) * factor
     everything = np.concatenate([fields, np.abs(embedded.couplings) * factor])
     precision = machine.precision
     return Scaling(
         factor=factor,
-        limit=limit if most else "nothing",
+        limit=limit,
         smallest_field=_smallest(fields),
         smallest_coupling=_smallest(own),
         precision=precision,
@@ -82,15 +71,37 @@ def scaling_of(embedded: Embedded) -> Scaling:
     )
 
 
-def _totals(embedded: Embedded, sign: int = 0) -> Floats:
-    """Return the sum of the couplings of each qubit: all of them, or those of one sign."""
-    values = embedded.couplings
-    if sign:
-        values = np.where(np.sign(values) == sign, values, 0.0)
-    totals = np.zeros(len(embedded.qubits))
-    np.add.at(totals, embedded.first, values)
-    np.add.at(totals, embedded.second, values)
-    return totals
+def scale_to(
+    machine: Machine, fields: Floats, pairs: NDArray[np.int64], couplings: Floats
+) -> tuple[float, str]:
+    """Return the largest factor that keeps a problem in a machine's ranges, and what limits it.
+
+    ``pairs[0]`` and ``pairs[1]`` are the positions in `fields` of the qubits that couplers join.
+    """
+    # The solver allows the extended range of couplings also where no chain needs it.
+    limits = {
+        "h range": _overshoot(fields, machine.h_range),
+        "J range": _overshoot(couplings, machine.strongest_coupling),
+    }
+    size = len(fields)
+    if machine.per_qubit_coupling_range is not None:
+        totals = _totals(size, pairs, couplings)
+        limits["couplings of one qubit"] = _overshoot(totals, machine.per_qubit_coupling_range)
+    if machine.per_group_coupling_range is not None:
+        # The graph does not tell the groups. In the worst case all couplers of a qubit with one
+        # sign are in one group, so each sign must keep to the limit.
+        signs = np.minimum(couplings, 0.0), np.maximum(couplings, 0.0)
+        both = np.concatenate([_totals(size, pairs, values) for values in signs])
+        limits["couplings of one group"] = _overshoot(both, machine.per_group_coupling_range)
+    limit, most = max(limits.items(), key=lambda item: item[1])
+    return (1.0 / most, limit) if most else (1.0, "nothing")
+
+
+def _totals(qubits: int, pairs: NDArray[np.int64], couplings: Floats) -> Floats:
+    """Return the sum of the couplings of each qubit."""
+    both = np.concatenate([couplings, couplings])
+    sums = np.bincount(pairs.reshape(-1), weights=both, minlength=qubits)
+    return np.asarray(sums, dtype=np.float64)
 
 
 def _overshoot(values: Floats, allowed: tuple[float, float]) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from qcompile.embedding.biclique import layouts, lines_of, roles_of
+from qcompile.embedding.complete import clique_on
 from qcompile.embedding.kernel_input import KernelInput, Owner, settle_chains, trimmed
 from qcompile.embedding.minorminer import Minorminer
 from qcompile.errors import InputError
@@ -235,15 +236,10 @@ def _is_sparse(inputs: KernelInput) -> bool:
 
 def _from_clique(inputs: KernelInput) -> list[Owner]:
     """Return busclique's embedding of a complete graph, trimmed to what the problem needs."""
-    from minorminer.busclique import busgraph_cache
-
     if inputs.variables > _MOST_CLIQUE:
         return []
-    graph = inputs.machine.graph
-    # Not find_clique_embedding(use_cache=False): it uses up all memory on small Zephyr graphs with
-    # dead qubits (minorminer 0.2.22). The cache is a file in the user's data folder.
     try:
-        found = busgraph_cache(graph).find_clique_embedding(inputs.variables)
+        found = clique_on(inputs.machine, inputs.variables)
     except OSError as error:
         _log.warning("no clique embedding: busclique cannot write its cache (%s)", error)
         return []

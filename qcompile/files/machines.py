@@ -70,6 +70,9 @@ def load_machine(name: str | Path | None = None) -> Machine:
 
 def machine_from_sampler(sampler: Any) -> Machine:
     """Return the machine of a structured sampler such as DWaveSampler or MockDWaveSampler."""
+    own = getattr(sampler, "machine", None)
+    if isinstance(own, Machine):  # a simulated machine, which knows its graph
+        return own
     properties = getattr(sampler, "properties", {})
     if "topology" not in properties or not hasattr(sampler, "nodelist"):
         raise InputError(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,11 @@ __all__ = ["sample_with_ocean", "structured_sampler"]
 
 
 _MOCK_MACHINES = ("pegasus4", "advantage")
+# Samplers of quantum models: sweeps of each read, the transverse field at the beginning in units of
+# the temperature, and the number of their seeds, which begin with 1 (0 would be no seed).
+_QUANTUM_SWEEPS = {"path-integral": 100, "rotor": 1000}
+_QUANTUM_FIELD = 3.0
+_QUANTUM_SEEDS = 2**31 - 1
 _ROOM = 0.4  # share of a small machine's qubits up to which a problem is sure to fit
 
 
@@ -43,16 +50,35 @@ def sample_with_ocean(
     parameters: Mapping[str, Any] | None,
 ) -> Samples:
     """Run one of dwave-samplers' solvers on the QUBO or on the embedded problem."""
-    from dwave.samplers import SimulatedAnnealingSampler, SteepestDescentSampler, TabuSampler
+    from dwave import samplers
 
     given: dict[str, Any] = {"num_reads": reads, "seed": seed, **(parameters or {})}
-    if solver == "neal":
-        sampler: Any = SimulatedAnnealingSampler()
-        if sweeps is not None:
-            given.setdefault("num_sweeps", sweeps)
-    else:
-        sampler = TabuSampler() if solver == "tabu" else SteepestDescentSampler()
+    if solver in _QUANTUM_SWEEPS:
+        given = {**given, "seed": seed % _QUANTUM_SEEDS + 1, **(parameters or {})}
+        given = _with_field(given, sweeps or _QUANTUM_SWEEPS[solver])
+    elif solver == "neal" and sweeps is not None:
+        given.setdefault("num_sweeps", sweeps)
+    sampler = {
+        "neal": samplers.SimulatedAnnealingSampler,
+        "tabu": samplers.TabuSampler,
+        "steepest": samplers.SteepestDescentSampler,
+        "path-integral": samplers.PathIntegralAnnealingSampler,
+        "rotor": samplers.RotorModelAnnealingSampler,
+    }[solver]()
     return _sampled(problem, sampler, given, repair)
+
+
+def _with_field(given: Mapping[str, Any], sweeps: int) -> dict[str, Any]:
+    """Add a transverse field that falls to 0, unless the parameters have a schedule of their own.
+
+    Without a field the samplers of quantum models anneal a classical one.
+    """
+    added = dict(given)
+    if {"Hp_field", "Hd_field", "beta_schedule_type"} & added.keys():
+        return added
+    added.setdefault("num_sweeps", sweeps)
+    steps = added["num_sweeps"] // added.get("num_sweeps_per_beta", 1)
+    return {**added, "Hd_field": np.linspace(_QUANTUM_FIELD, 0.0, steps)}
 
 
 def _sampled(
@@ -93,6 +119,7 @@ def structured_sampler(
     machine: Machine | None,
     repair: str,
     seed: int,
+    sweeps: int | None,
     parameters: Mapping[str, Any] | None,
 ) -> Samples:
     """Run a sampler object or the mock of a machine; embed first if the sampler has a structure."""
@@ -100,7 +127,7 @@ def structured_sampler(
         if isinstance(problem, Embedded):
             machine = problem.embedding.machine
         embedded = problem if isinstance(problem, Embedded) else _on_mock(problem, machine, seed)
-        sampler: Any = _mock(embedded.embedding.machine, seed)
+        sampler: Any = _mock(embedded.embedding.machine, seed, sweeps)
         return _sampled(embedded, sampler, {"num_reads": reads, **(parameters or {})}, repair)
     sampler = solver
     if not hasattr(sampler, "sample"):
@@ -111,6 +138,8 @@ def structured_sampler(
     given: dict[str, Any] = {"num_reads": reads} if "num_reads" in known else {}
     if "seed" in known:
         given["seed"] = seed
+    if "num_sweeps" in known and sweeps is not None:
+        given["num_sweeps"] = sweeps
     given |= parameters or {}
     structured = hasattr(sampler, "nodelist") and "topology" in getattr(sampler, "properties", {})
     if structured and not isinstance(problem, Embedded):
@@ -134,8 +163,17 @@ def _embedded(qubo: Qubo, machine: Machine, seed: int) -> Embedded:
         return embed(qubo, machine, seed=seed)
 
 
-def _mock(machine: Machine, seed: int) -> Any:
+def _mock(machine: Machine, seed: int, sweeps: int | None) -> Any:
     """Return a mock of the machine with the same dead qubits and couplers."""
+    sampler = copy(_mock_of(machine))
+    sampler.substitute_kwargs = {"seed": seed}
+    if sweeps is not None:
+        sampler.substitute_kwargs["num_sweeps"] = sweeps
+    return sampler
+
+
+@lru_cache(2)  # Ocean's mock makes the whole graph, which takes seconds
+def _mock_of(machine: Machine) -> Any:
     from dwave.samplers import SimulatedAnnealingSampler
     from dwave.system.testing import MockDWaveSampler
 
@@ -145,5 +183,4 @@ def _mock(machine: Machine, seed: int) -> Any:
         broken_nodes=sorted(machine.dead_qubits),
         broken_edges=sorted(machine.dead_couplers),
         substitute_sampler=SimulatedAnnealingSampler(),
-        substitute_kwargs={"seed": seed},
     )

@@ -25,7 +25,7 @@ from qcompile.stages.samples import Samples, samples_of
 __all__ = ["SOLVERS", "solve"]
 
 
-SOLVERS = ("exact", "anneal", "neal", "tabu", "steepest", "mock")
+SOLVERS = ("exact", "anneal", "neal", "tabu", "steepest", "path-integral", "rotor", "mock")
 
 
 def solve(
@@ -66,7 +66,9 @@ def solve(
         elif solver == "anneal":
             found = _anneal(problem, reads, sweeps, keep, seed)
         elif solver == "mock" or not isinstance(solver, str):
-            found = structured_sampler(problem, solver, reads, machine, repair, seed, parameters)
+            found = structured_sampler(
+                problem, solver, reads, machine, repair, seed, sweeps, parameters
+            )
         else:
             found = sample_with_ocean(problem, solver, reads, seed, sweeps, repair, parameters)
     name = solver if isinstance(solver, str) else type(solver).__name__

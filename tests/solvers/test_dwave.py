@@ -5,8 +5,19 @@ import pytest
 from dwave.samplers import SimulatedAnnealingSampler
 from dwave.system.testing import MockDWaveSampler
 
-from qcompile import SOLVERS, InputError, compile, embed, load_machine, solve
+from qcompile import (
+    SOLVERS,
+    InputError,
+    compile,
+    complete_chains,
+    embed,
+    load_machine,
+    quadratize,
+    solve,
+    with_chains,
+)
 from tests.by_brute_force import brute_force
+from tests.problems import polynomial
 
 
 @pytest.mark.slow
@@ -30,3 +41,35 @@ def test_embedded_problems_are_solved_on_their_chains() -> None:
     for solver in SOLVERS:
         found = solve(embedded, solver=solver, reads=50)
         assert found.energies[0] == pytest.approx(brute_force(compiled.pubo).min())
+
+
+@pytest.mark.parametrize("solver", ["path-integral", "rotor"])
+def test_simulated_quantum_annealing_repeats_and_takes_parameters(solver: str) -> None:
+    pubo = polynomial(8, 2)
+    qubo = quadratize(pubo)
+    best = brute_force(pubo).min()
+    # the samplers themselves refuse seeds from 2^31, and one of them takes 0 for no seed
+    for seed in (0, 2**32 - 1):
+        found, again = (solve(qubo, solver=solver, reads=20, seed=seed) for _ in range(2))
+        assert found.energies[0] == pytest.approx(best)
+        assert found.bits.tobytes() == again.bits.tobytes()
+        assert found.occurrences.tobytes() == again.occurrences.tobytes()
+    assert solve(pubo, solver=solver, reads=20).energies[0] == pytest.approx(best)
+    # one sweep at no field and a high temperature is nearly a random draw
+    hot = {"beta_schedule_type": "custom", "Hp_field": [1e-6], "Hd_field": [0.0]}
+    drawn = solve(qubo, solver=solver, reads=200, keep=200, parameters=hot)
+    short = solve(qubo, solver=solver, reads=200, keep=200, sweeps=300)
+    assert len(drawn) > 100 > len(short)
+    paired = {"num_sweeps": 50, "num_sweeps_per_beta": 2}
+    assert solve(qubo, solver=solver, reads=5, parameters=paired).info["solver"] == solver
+
+
+def test_sweeps_reach_the_mock_and_samplers_that_take_them() -> None:
+    pubo = polynomial(8, 2)
+    embedded = with_chains(quadratize(pubo), complete_chains(load_machine("chimera4"), 8))
+    for solver in ("mock", SimulatedAnnealingSampler()):
+        short, long = (
+            solve(embedded, solver=solver, reads=50, sweeps=sweeps).energies.mean()
+            for sweeps in (1, 500)
+        )
+        assert long < short
