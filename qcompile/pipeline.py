@@ -11,11 +11,12 @@ from typing import Any, TypedDict, Unpack
 
 from qcompile.data import named_sets
 from qcompile.data.options import DataOptions, load_data
-from qcompile.data.stream import LateIndexZeroError, RowStream
-from qcompile.data.svmlight import file_names
+from qcompile.data.stream import LateIndexZeroError
+from qcompile.data.svmlight import can_reopen, file_names
 from qcompile.errors import InputError
 from qcompile.moments.accumulate import moments_of
 from qcompile.moments.dask import total_on
+from qcompile.moments.in_pieces import moments_in_pieces
 from qcompile.moments.parts import local_total, moments_of_parts
 from qcompile.objective.discretize import discretize
 from qcompile.objective.fit import LossOptions, fit_loss_with, needs_fit
@@ -174,24 +175,17 @@ def load_moments_of(source: str | Path, data: DataOptions, loss: LossOptions) ->
         name = Path(str(source)).name
         with passing("read and moments, file by file"):
             return moments_of_parts(total, name, data, loss.degree, fit=needs_fit(loss))
-    if data.need_all_rows or named_sets.is_named(source) or len(names) > 1:
+    held = data.need_all_rows or named_sets.is_named(source) or len(names) > 1
+    if data.need_two_passes and data.rows is not None and not can_reopen(names[0]):
+        held = True  # there may be no end of it
+    if held:
         rows = load_data(source, data)  # counts bytes
         with passing("moments"), muted():
             return moments_of(rows, loss.degree, fit=needs_fit(loss))
-    stream = RowStream(
-        names[0],
-        positive=data.positive,
-        rows=data.rows,
-        index_base=data.index_base,
-        num_features=data.num_features,
-        unit_norm=data.scale == "unit-norm",
-        bias=data.bias,
-    )
     try:
-        with passing("read and moments, in pieces"):
-            return moments_of(stream, loss.degree, fit=needs_fit(loss))
+        return moments_in_pieces(names[0], data, loss.degree, fit=needs_fit(loss))
     except LateIndexZeroError:
-        if str(source) == "-":  # standard input cannot be read again
+        if not can_reopen(names[0]):
             raise
         return load_moments_of(source, replace(data, index_base=0), loss)
 

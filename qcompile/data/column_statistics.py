@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from qcompile.data.robust import robust_scaling
+from qcompile.data.row_sample import RowSample
 from qcompile.errors import InputError
 from qcompile.runtime import memory
 from qcompile.stages.arrays import Floats, Matrix, frozen, sum_by
@@ -23,7 +25,8 @@ class ColumnStatistics:
     """Means, squared distances from them, largest sizes, and products with the labels.
 
     `together` is Σ (x - mean x)(y - mean y). Sums of parts are joined by the shifts of their means
-    (Chan, Golub, LeVeque), so that nothing large cancels.
+    (Chan, Golub, LeVeque), so that nothing large cancels. Quantiles do not add up: robust scaling
+    looks at the `sample` of the rows.
     """
 
     count: int
@@ -32,10 +35,11 @@ class ColumnStatistics:
     largest: Floats
     label: float
     together: Floats
+    sample: RowSample | None = None
 
     @classmethod
-    def of(cls, x: Matrix, y: Floats) -> ColumnStatistics:
-        """Return the statistics of rows with signs y."""
+    def of(cls, x: Matrix, y: Floats, sample: RowSample | None = None) -> ColumnStatistics:
+        """Return the statistics of rows with signs y; `sample` is taken of these rows."""
         memory.require(
             64 * x.shape[1],
             f"statistics of {x.shape[1]:,} columns",
@@ -43,11 +47,11 @@ class ColumnStatistics:
         )
         if not len(y):
             nothing = np.zeros(x.shape[1])
-            return cls(0, nothing, nothing, nothing, 0.0, nothing)
+            return cls(0, nothing, nothing, nothing, 0.0, nothing, sample)
         mean, squares = _means_and_squares(x)
         label = float(y.mean())
         together = np.asarray(x.T @ (y - label), dtype=np.float64)
-        return cls(len(y), mean, squares, _largest(x), label, together)
+        return cls(len(y), mean, squares, _largest(x), label, together, sample)
 
     @property
     def features(self) -> int:
@@ -57,8 +61,9 @@ class ColumnStatistics:
     def __add__(self, other: ColumnStatistics) -> ColumnStatistics:
         width = max(self.features, other.features)
         one, two = self._padded(width), other._padded(width)
+        sample = one.sample + two.sample if one.sample and two.sample else None
         if not one.count or not two.count:
-            return two if not one.count else one
+            return replace(two if not one.count else one, sample=sample)
         count = one.count + two.count
         shift, turn = two.mean - one.mean, two.label - one.label
         weight = one.count * two.count / count
@@ -69,6 +74,7 @@ class ColumnStatistics:
             np.maximum(one.largest, two.largest),
             one.label + turn * (two.count / count),
             one.together + two.together + weight * turn * shift,
+            sample,
         )
 
     def flipped(self) -> ColumnStatistics:
@@ -89,21 +95,22 @@ class ColumnStatistics:
         )
 
     def preparation(
-        self, labels: Preparation, *, scale: str, features: int | None, bias: bool
+        self,
+        labels: Preparation,
+        *,
+        scale: str,
+        features: int | None,
+        bias: bool,
+        rows: Matrix | None = None,
     ) -> Preparation:
-        """Return the preparation of the rows; `labels` is one that leaves them as they are."""
+        """Return the preparation of the rows; `labels` is one that leaves them as they are.
+
+        Robust scaling looks at `rows`, or else at the sample.
+        """
         if scale not in SCALINGS:
             raise InputError(f"scaling {scale!r}; expected one of {', '.join(SCALINGS)}")
         columns = None if features is None else self._most_correlated(features)
-        chosen = slice(None) if columns is None else columns
-        center = spread = None
-        if scale == "standard":
-            center, spread = self.mean[chosen], self._deviation()[chosen]
-        elif scale == "max-abs":
-            spread = self.largest[chosen]
-        if spread is not None:
-            # a constant column has no spread but what rounding makes of it: leave it as it is
-            spread = np.where(spread > _ROUNDING * self.largest[chosen], spread, 1.0)
+        center, spread = self._scaling(scale, slice(None) if columns is None else columns, rows)
         return replace(
             labels,
             raw_features=self.features,
@@ -112,7 +119,27 @@ class ColumnStatistics:
             scale=None if spread is None else frozen(spread),
             unit_norm=scale == "unit-norm",
             bias=bias,
+            scaling=scale,
         )
+
+    def _scaling(
+        self, scale: str, chosen: slice | NDArray[np.int64], rows: Matrix | None
+    ) -> tuple[Floats | None, Floats | None]:
+        """Return the centre and the scale of the chosen columns."""
+        center = None
+        if scale == "robust":
+            if rows is None:
+                assert self.sample is not None  # taken wherever robust scaling is asked for
+                rows = self.sample.of_width(self.features)
+            return robust_scaling(rows if isinstance(chosen, slice) else rows[:, chosen])
+        if scale == "standard":
+            center, spread = self.mean[chosen], self._deviation()[chosen]
+        elif scale == "max-abs":
+            spread = self.largest[chosen]
+        else:
+            return None, None
+        # a constant column has no spread but what rounding makes of it: leave it as it is
+        return center, np.where(spread > _ROUNDING * self.largest[chosen], spread, 1.0)
 
     def _deviation(self) -> Floats:
         return np.asarray(np.sqrt(self.squares / max(1, self.count)))

@@ -49,12 +49,13 @@ class DataOptions:
     @property
     def need_all_rows(self) -> bool:
         """Whether the rows must be held at once; otherwise the file is read in pieces."""
-        return (
-            self.preparation.learns_from_rows
-            or self.shuffle
-            or self.noise > 0
-            or (self.bias and self.num_features is None)
-        )
+        by_columns = self.features is not None or self.scale in ("standard", "max-abs")
+        return by_columns or self.shuffle or self.noise > 0
+
+    @property
+    def need_two_passes(self) -> bool:
+        """Whether a file that is read in pieces is read for its columns first."""
+        return self.scale == "robust" or (self.bias and self.num_features is None)
 
 
 def load_data(source: str | Path, options: DataOptions) -> Dataset:

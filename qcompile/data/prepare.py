@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qcompile.data.column_statistics import ColumnStatistics
+from qcompile.data.robust import robust_scaling
 from qcompile.data.rows import canonical, check_classes, check_sizes, featureless, no_rows
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Matrix, frozen
@@ -47,7 +48,7 @@ class PrepareOptions:
     @property
     def learns_from_rows(self) -> bool:
         """Whether other rows would have been prepared differently."""
-        return self.features is not None or self.scale in ("standard", "max-abs")
+        return self.features is not None or self.scale in ("standard", "robust", "max-abs")
 
     def apply(self, data: Dataset) -> Dataset:
         """Return the rows prepared."""
@@ -107,8 +108,11 @@ def prepare(
     """Choose the most useful features, scale them, and append a column of ones.
 
     `features` keeps that many columns, the ones most correlated with the label. `scale` is "none",
-    "standard" (mean 0, deviation 1), "max-abs" (keeps zeros, so sparse data stay sparse) or
-    "unit-norm" (each row). What was done is kept in ``preparation`` and can be applied to raw rows.
+    "standard" (mean 0, deviation 1), "robust" (the same after clipping each column at its median
+    ± 5 IQR / 1.349, so that outliers do not matter), "max-abs" (keeps zeros, so sparse data stay
+    sparse) or "unit-norm" (each row). "robust" leaves columns with IQR 0 and columns of 0 and 1 as
+    they are, and does not centre a column that is 0 in more than half of the rows. What was done
+    is kept in ``preparation`` and can be applied to raw rows.
 
     Features are chosen and scaled by the rows given here, so set rows for tests aside before, and
     prepare them `like` the others:
@@ -125,11 +129,18 @@ def prepare(
     if not data.preparation.is_identity:
         raise InputError("these data are prepared already; prepare raw data once")
     if features is None and scale in ("none", "unit-norm"):
-        preparation = replace(data.preparation, unit_norm=scale == "unit-norm", bias=bias)
+        preparation = replace(
+            data.preparation, unit_norm=scale == "unit-norm", bias=bias, scaling=scale
+        )
+    elif features is None and scale == "robust":
+        center, spread = map(frozen, robust_scaling(data.x))
+        preparation = replace(
+            data.preparation, center=center, scale=spread, bias=bias, scaling=scale
+        )
     else:
         columns = ColumnStatistics.of(data.x, data.y)
         preparation = columns.preparation(
-            data.preparation, scale=scale, features=features, bias=bias
+            data.preparation, scale=scale, features=features, bias=bias, rows=data.x
         )
     return replace(data, x=preparation.apply(data.x), preparation=preparation)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,8 @@ class RowStream:
     Iterating gives (rows, signs). Until the file is exhausted nobody can know which of its labels
     is the larger one: signs are relative to the first label seen, and `flip` tells at the end
     whether they must be turned round. `preparation` and `source` are known at the end too.
-    Of a part of the data nothing is demanded: it may have one class only, or no row at all.
+    Rows are prepared by `unit_norm` and `bias`, or as a `preparation` says, with labels of their
+    own. Of a part of the data nothing is demanded: it may have one class only, or no row at all.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class RowStream:
         num_features: int | None = None,
         unit_norm: bool = False,
         bias: bool = False,
+        preparation: Preparation | None = None,
         is_part: bool = False,
     ) -> None:
         check_limits(rows, index_base, num_features)
@@ -61,7 +64,7 @@ class RowStream:
         self._positive, self._rows = positive, rows
         self._base, self._num_features = index_base, num_features
         self._guessed = index_base is None
-        self._unit_norm, self._bias = unit_norm, bias
+        self._unit_norm, self._bias, self._given = unit_norm, bias, preparation
         self._seen: list[float] = []
         self._count = self._width = 0
 
@@ -126,12 +129,15 @@ class RowStream:
         if positive is None:
             positive = max(self._seen)
             negative = min(self._seen) if len(self._seen) > 1 else None
+        if self._given is not None:
+            return replace(self._given, positive=positive, negative=negative)
         return Preparation(
             raw_features=width,
             positive=positive,
             negative=negative,
             unit_norm=self._unit_norm,
             bias=self._bias,
+            scaling="unit-norm" if self._unit_norm else None,
         )
 
     def _signs(self, piece: Piece) -> Floats:

@@ -11,9 +11,12 @@ import lzma
 import math
 import os
 import re
+import shutil
 import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
@@ -32,10 +35,12 @@ __all__ = [
     "Piece",
     "Reader",
     "SvmlightReader",
+    "can_reopen",
     "digest_of_digests",
     "file_names",
     "lines_of",
     "open_files",
+    "reopened",
     "save_svmlight",
     "shortest",
 ]
@@ -337,6 +342,33 @@ def open_files(source: str | Path) -> Reader:
     if len(names) == 1:
         return SvmlightReader(names[0])
     return _SeveralFiles(str(source), names)
+
+
+def can_reopen(path: str | Path) -> bool:
+    """Whether reading twice gives the same: not so for standard input and other pipes."""
+    path = Path(path)
+    return str(path) != "-" and (path.is_file() or not path.exists())
+
+
+@contextmanager
+def reopened(path: str) -> Iterator[Callable[[], SvmlightReader]]:
+    """Give a function that begins to read a file anew.
+
+    What cannot be read twice is copied to a temporary file first.
+    """
+    if can_reopen(path):
+        yield lambda: SvmlightReader(path)
+        return
+    with tempfile.TemporaryDirectory(prefix="qcompile-") as folder:
+        copy = Path(folder) / "rows"
+        with copy.open("wb") as held:
+            raw = SvmlightReader(path)._open_raw()
+            try:
+                shutil.copyfileobj(raw, held)
+            finally:
+                if raw is not _stdin():
+                    raw.close()
+        yield lambda: SvmlightReader(copy, name=path)
 
 
 def _size(raw: Any) -> int | None:

@@ -52,9 +52,9 @@ def moments_dask(
     A bag holds svmlight lines (``dask.bag.read_text``) or data sets; an array holds rows, in
     chunks, with an array of `labels` beside it; a sequence of delayed objects holds data sets.
     `scale`, `features` and `bias` prepare the rows as `qcompile.prepare` does, by the statistics
-    of all rows. Without a `client`, Dask's current client or its default scheduler does the work.
-    The result equals that of `moments_of` on all rows up to rounding. The same partitions give the
-    same bits on any number of workers.
+    of all rows; robust scaling looks at 20,000 of them at most. Without a `client`, Dask's current
+    client or its default scheduler does the work. The result equals that of `moments_of` on all
+    rows up to rounding. The same partitions give the same bits on any number of workers.
     """
     check_order(order)
     pieces = _pieces(collection, labels)
@@ -69,7 +69,7 @@ def moments_dask(
         joined = delayed(join, pure=False)
         tree = add_up(
             len(pieces),
-            lambda i: summed(pieces[i], f"partition {i}", wanted),
+            lambda i: summed(pieces[i], f"partition {i}", wanted, i),
             lambda one, two: joined(one, two, wanted.positive),
         )
         chosen = cluster.current()
@@ -147,7 +147,7 @@ def _elements(elements: Any, name: str) -> Any:
     raise InputError(f"{name} holds {', '.join(kinds)}; expected svmlight lines or data sets")
 
 
-def _sum_on_worker(source: Any, name: str, wanted: Wanted) -> Part:
+def _sum_on_worker(source: Any, name: str, wanted: Wanted, number: int) -> Part:
     with cluster.as_task():
         if isinstance(source, list):  # data sets of one partition
             return local_total(source, [name] * len(source))(wanted)
@@ -158,13 +158,14 @@ def _sum_on_worker(source: Any, name: str, wanted: Wanted) -> Part:
             )
         if not isinstance(source, str | TextPart | Dataset | tuple):
             raise InputError(f"{name} is a {type(source).__name__}; expected a data set")
-        return sum_part(source, name, wanted)
+        return sum_part(source, name, wanted, number)
 
 
 def total_on(client: Any, sources: Sequence[AnyPart], names: Sequence[str]) -> Total:
     """Return the function that sums over the parts on the workers.
 
-    Only sums and the full names of files travel. The function reports how many parts are summed.
+    Only sums, samples of rows and the full names of files travel. The function reports how many
+    parts are summed.
     """
     sources = [os.path.realpath(part) if isinstance(part, str) else part for part in sources]
 
@@ -174,7 +175,9 @@ def total_on(client: Any, sources: Sequence[AnyPart], names: Sequence[str]) -> T
         count = in_this_context(lambda future: report(next(done), len(sources)))
 
         def leaf(number: int) -> Any:
-            future = submit_task(client, _sum_on_worker, sources[number], names[number], wanted)
+            future = submit_task(
+                client, _sum_on_worker, sources[number], names[number], wanted, number
+            )
             if heard():
                 future.add_done_callback(count)
             return future

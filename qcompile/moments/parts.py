@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from qcompile.data.column_statistics import ColumnStatistics
+from qcompile.data.row_sample import RowSample
 from qcompile.data.rows import canonical, check_classes, check_sizes, featureless, no_rows
 from qcompile.data.stream import LateIndexZeroError, RowStream
 from qcompile.data.svmlight import SvmlightReader, digest_of_digests, shortest
@@ -54,7 +55,10 @@ ANY_WIDTH = 0  # raw_features of a preparation that treats each row by itself
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to sum over the rows of a part; `columns` asks for the statistics for scaling."""
+    """What to sum over the rows of a part; `columns` asks for the statistics for scaling.
+
+    `sample` adds a sample of the rows to them.
+    """
 
     order: int
     fit: bool
@@ -63,6 +67,7 @@ class Wanted:
     num_features: int | None = None
     preparation: Preparation | None = None
     columns: bool = False
+    sample: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,18 +95,21 @@ class TextPart:
 AnyPart = str | TextPart | Dataset | tuple[Matrix, Any]
 
 
-def sum_part(source: AnyPart, name: str, wanted: Wanted) -> Part:
-    """Return the sums over a part: a file, svmlight text, a data set, or rows and labels."""
+def sum_part(source: AnyPart, name: str, wanted: Wanted, number: int = 0) -> Part:
+    """Return the sums over a part: a file, svmlight text, a data set, or rows and labels.
+
+    The number of the part decides which of its rows are sampled.
+    """
     # one core for matrix products, here and on workers, as their rounding depends on it
     with products.single_threaded_blas():
         if isinstance(source, Dataset):
             return _sum_dataset(source, name, wanted)
         if isinstance(source, tuple):
-            return _sum_arrays(source[0], source[1], name, wanted)
-        return _sum_text(source, name, wanted)
+            return _sum_arrays(source[0], source[1], name, wanted, number)
+        return _sum_text(source, name, wanted, number)
 
 
-def _sum_text(source: str | TextPart, name: str, wanted: Wanted) -> Part:
+def _sum_text(source: str | TextPart, name: str, wanted: Wanted, number: int) -> Part:
     if isinstance(source, str):
         reader = SvmlightReader(source, name=name)
     else:
@@ -115,7 +123,7 @@ def _sum_text(source: str | TextPart, name: str, wanted: Wanted) -> Part:
     )
     total = _nothing(wanted)
     for x, signs in stream:
-        total = total + _sums(x, signs, name, wanted)
+        total = total + _sums(x, signs, name, wanted, (number, total.count))
     labels = dict.fromkeys(stream.labels, reader.name)
     digests = (reader.digest,) if isinstance(source, str) else None
     return Part(reader.name, total, labels, stream.index_base, digests)
@@ -132,7 +140,7 @@ def _sum_dataset(data: Dataset, name: str, wanted: Wanted) -> Part:
     return Part(name, sums, {1.0: name, -1.0: name}, None, None)
 
 
-def _sum_arrays(x: Any, labels: Any, name: str, wanted: Wanted) -> Part:
+def _sum_arrays(x: Any, labels: Any, name: str, wanted: Wanted, number: int) -> Part:
     import scipy.sparse as sp
 
     try:
@@ -153,7 +161,7 @@ def _sum_arrays(x: Any, labels: Any, name: str, wanted: Wanted) -> Part:
     seen = _kept(dict.fromkeys(values.tolist(), name), wanted.positive)
     positive = next(iter(seen), 1.0) if wanted.positive is None else wanted.positive
     signs = np.where(values == positive, 1.0, -1.0)
-    return Part(name, _sums(rows, signs, name, wanted), seen, None, None)
+    return Part(name, _sums(rows, signs, name, wanted, (number, 0)), seen, None, None)
 
 
 def _kept(labels: Mapping[float, str], positive: float | None) -> dict[float, str]:
@@ -164,10 +172,11 @@ def _kept(labels: Mapping[float, str], positive: float | None) -> dict[float, st
     return kept
 
 
-def _sums(x: Matrix, signs: Floats, name: str, wanted: Wanted) -> Any:
+def _sums(x: Matrix, signs: Floats, name: str, wanted: Wanted, place: tuple[int, int]) -> Any:
+    """Return the sums over rows; `place` is the number of their part and that of the first."""
     check_sizes(x.data if hasattr(x, "indptr") else x, name)
     if wanted.columns:
-        return ColumnStatistics.of(x, signs)
+        return _statistics(x, signs, wanted, place)
     prepared = wanted.preparation
     if prepared is not None:
         if prepared.raw_features == ANY_WIDTH:
@@ -176,10 +185,18 @@ def _sums(x: Matrix, signs: Floats, name: str, wanted: Wanted) -> Any:
     return moments_of_rows(x, signs, wanted.order, fit=wanted.fit)
 
 
+def _statistics(
+    x: Matrix, signs: Floats, wanted: Wanted, place: tuple[int, int]
+) -> ColumnStatistics:
+    part, start = place
+    sample = RowSample.of(x, part=part, start=start) if wanted.sample else None
+    return ColumnStatistics.of(x, signs, sample)
+
+
 def _nothing(wanted: Wanted) -> Any:
     empty = np.zeros((0, 0)), np.zeros(0)
     if wanted.columns:
-        return ColumnStatistics.of(*empty)
+        return _statistics(*empty, wanted, (0, 0))
     return moments_of_rows(*empty, wanted.order, fit=wanted.fit)
 
 
@@ -271,10 +288,12 @@ def moments_of_parts(
 
 def _moments(total: Total, name: str, options: DataOptions, wanted: Wanted) -> Moments:
     if options.scale == "unit-norm" and options.features is None and not options.bias:
-        alone = Preparation(raw_features=ANY_WIDTH, positive=1.0, negative=None, unit_norm=True)
+        alone = Preparation(
+            raw_features=ANY_WIDTH, negative=None, unit_norm=True, scaling=options.scale
+        )
         wanted = replace(wanted, preparation=alone)
     elif options.features is not None or options.scale != "none" or options.bias:
-        found = total(replace(wanted, columns=True))
+        found = total(replace(wanted, columns=True, sample=options.scale == "robust"))
         labels = _labels(found, name, options.positive)
         prepared = found.sums.preparation(
             labels, scale=options.scale, features=options.features, bias=options.bias
@@ -337,7 +356,7 @@ def local_total(sources: Sequence[AnyPart], names: Sequence[str]) -> Total:
     def total(wanted: Wanted) -> Part:
         def leaf(number: int) -> Part:
             with muted():
-                part = sum_part(sources[number], names[number], wanted)
+                part = sum_part(sources[number], names[number], wanted, number)
             report(number + 1, len(sources))
             return part
 

@@ -17,7 +17,7 @@ from qcompile.stages.display import Displayed, many
 __all__ = ["SCALINGS", "Preparation"]
 
 
-SCALINGS = ("none", "standard", "max-abs", "unit-norm")
+SCALINGS = ("none", "standard", "robust", "max-abs", "unit-norm")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,6 +26,7 @@ class Preparation(Displayed):
 
     In this order: choose `columns`, subtract `center`, divide by `scale`, bring each row to unit
     norm, append a column of ones. `negative` is None if one class stands against all others.
+    `scaling` names the way of `SCALINGS` that gave centre and scale; older files do not say.
     """
 
     raw_features: int
@@ -36,6 +37,11 @@ class Preparation(Displayed):
     scale: Floats | None = None
     unit_norm: bool = False
     bias: bool = False
+    scaling: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.scaling == "none":  # one way to say it, as in files of earlier versions
+            object.__setattr__(self, "scaling", None)
 
     def _line(self) -> str:
         steps = [step for step, done in self._steps.items() if done]
@@ -105,16 +111,12 @@ class Preparation(Displayed):
             )
         x: Any = rows if self.columns is None else rows[:, self.columns]
         if self.center is not None:
-            if sp.issparse(x):
-                memory.require(
-                    8 * x.shape[0] * x.shape[1],
-                    f"centring makes {x.shape[0]:,} x {x.shape[1]:,} sparse values dense, which",
-                    'use scale="max-abs", which keeps zeros, or choose fewer features= or rows=',
-                )
-                x = x.toarray()
-            x = x - self.center
+            x = _centred(x, self.center) if sp.issparse(x) else x - self.center
         if self.scale is not None:
-            x = sp.csr_array(x.multiply(1.0 / self.scale)) if sp.issparse(x) else x / self.scale
+            if sp.issparse(x):  # the same division as of dense values, for the same rounding
+                x = sp.csr_array((x.data / self.scale[x.indices], x.indices, x.indptr), x.shape)
+            else:
+                x = x / self.scale
         if self.unit_norm:
             norms = row_norms(x)
             factor = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
@@ -132,6 +134,8 @@ class Preparation(Displayed):
     def same_but_wider(self, other: Preparation) -> bool:
         """Whether both prepare rows alike, up to columns that one of them does not have."""
         mine, theirs = self.to_dict(), other.to_dict()
+        for values in (mine, theirs):
+            values.pop("scaling", None)  # only a name, which older files lack
         if self.columns is None and self.scale is None and not self.bias:
             mine.pop("raw_features")
             theirs.pop("raw_features")
@@ -148,6 +152,7 @@ class Preparation(Displayed):
             "scale": None if self.scale is None else self.scale.tolist(),
             "unit_norm": self.unit_norm,
             "bias": self.bias,
+            **({} if self.scaling is None else {"scaling": self.scaling}),
         }
 
     @classmethod
@@ -161,8 +166,11 @@ class Preparation(Displayed):
             negative=None if values["negative"] is None else float(values["negative"]),
             unit_norm=bool(values["unit_norm"]),
             bias=bool(values["bias"]),
+            scaling=values.get("scaling"),
             **arrays,
         )
+        if prepared.scaling not in (None, *SCALINGS):
+            raise InputError(f"scaling: expected one of {', '.join(SCALINGS)}")
         chosen = prepared.features - prepared.bias
         columns = prepared.columns
         inside = columns is None or bool(((columns >= 0) & (columns < prepared.raw_features)).all())
@@ -181,3 +189,28 @@ class Preparation(Displayed):
             if array is not None and len(array) != chosen:
                 raise InputError(f"{name} has {len(array)} values, expected {chosen}")
         return prepared
+
+
+def _centred(x: Matrix, center: Floats) -> Matrix:
+    """Return sparse rows minus the centre: sparse or dense, whichever is smaller."""
+    import scipy.sparse as sp
+
+    rows, columns = x.shape
+    moved = np.flatnonzero(center)
+    if not len(moved):
+        return x
+    stored = int((center[x.indices] == 0).sum()) + rows * len(moved)
+    dense, sparse = 8 * rows * columns, 12 * stored + 8 * rows
+    memory.require(
+        min(dense, sparse + 12 * rows * len(moved)),
+        f"centring {len(moved):,} columns of {rows:,} x {columns:,} sparse values, which become "
+        "dense,",
+        'use scale="max-abs", which keeps zeros, or choose fewer features= or rows=',
+    )
+    if dense <= sparse:
+        return x.toarray() - center
+    ends = np.arange(rows + 1, dtype=np.int64) * len(moved)
+    shift = sp.csr_array(
+        (np.tile(-center[moved], rows), np.tile(moved.astype(x.indices.dtype), rows), ends), x.shape
+    )
+    return sp.csr_array(x + shift)

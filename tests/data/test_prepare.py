@@ -9,15 +9,15 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qcompile import InputError, from_arrays, prepare, read, split
+from qcompile import InputError, MemoryLimitError, from_arrays, prepare, read, split
 from qcompile.data.prepare import PrepareOptions
 from qcompile.data.split import add_noise
 from qcompile.stages.dataset import Dataset
-from qcompile.stages.preparation import Preparation
+from qcompile.stages.preparation import SCALINGS, Preparation
 from tests.strategies import datasets, dense
 
 
-@pytest.mark.parametrize("scale", ["none", "standard", "max-abs", "unit-norm"])
+@pytest.mark.parametrize("scale", SCALINGS)
 @settings(deadline=None, max_examples=15)
 @given(data=datasets(max_features=5), bias=st.booleans())
 def test_preparation_applied_to_raw_rows_gives_the_prepared_ones(
@@ -28,7 +28,7 @@ def test_preparation_applied_to_raw_rows_gives_the_prepared_ones(
     rows = again.toarray() if sp.issparse(again) else again
     np.testing.assert_allclose(rows, dense(chosen), atol=1e-12)
     assert chosen.preparation.features == chosen.features
-    if scale != "standard":
+    if scale not in ("standard", "robust"):
         assert sp.issparse(chosen.x) == sp.issparse(data.x)
     body = dense(chosen)[:, : chosen.features - bias]
     if scale == "standard":
@@ -97,6 +97,41 @@ def test_columns_far_from_zero_are_scaled_exactly_and_constants_left_alone(spars
     columns = prepare(data, features=1).preparation.columns
     assert columns is not None
     assert columns.tolist() == [3]
+
+
+def test_robust_scaling_is_the_same_for_sparse_and_dense_rows() -> None:
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(200, 12)) * (rng.random((200, 12)) < 0.3)
+    x[:, 3] = 5 + rng.normal(size=200)
+    x[:, 7] = np.where(rng.random(200) < 0.4, 0.0, 2 + rng.normal(size=200))
+    y = np.tile([1.0, -1.0], 100)
+    one = prepare(from_arrays(x, y), scale="robust", bias=True)
+    two = prepare(from_arrays(sp.csr_array(x), y), scale="robust", bias=True)
+    assert one.preparation.to_dict() == two.preparation.to_dict()
+    assert one.preparation.center is not None
+    assert np.flatnonzero(one.preparation.center).tolist() == [3, 7]
+    assert sp.issparse(two.x) and two.x.has_canonical_format
+    np.testing.assert_array_equal(dense(two), one.x)
+    chosen = [prepare(data, scale="robust", features=4) for data in (from_arrays(x, y),
+              from_arrays(sp.csr_array(x), y))]  # fmt: skip
+    np.testing.assert_array_equal(dense(chosen[1]), dense(chosen[0]))
+
+
+def test_sparse_rows_become_dense_if_that_is_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = 3 + np.random.default_rng(5).normal(size=(50, 3))
+    data = from_arrays(sp.csr_array(x), np.tile([1.0, -1.0], 25))
+    assert isinstance(prepare(data, scale="robust").x, np.ndarray)
+    monkeypatch.setenv("QCOMPILE_MEMORY", "1000")
+    with pytest.raises(MemoryLimitError, match="centring 3 columns of 50 x 3"):
+        Preparation(3, center=np.ones(3)).apply(data.x)
+
+
+def test_the_way_of_scaling_is_kept() -> None:
+    data = read("mease-wyner")
+    for scale in ("standard", "robust", "max-abs", "unit-norm"):
+        made = prepare(data, scale=scale).preparation
+        assert Preparation.from_dict(made.to_dict()).scaling == made.scaling == scale
+    assert "scaling" not in prepare(data, scale="none", features=3).preparation.to_dict()
 
 
 def test_usefulness_does_not_depend_on_unequal_classes() -> None:

@@ -89,10 +89,11 @@ def test_collections(client: Any, tmp_path: Path) -> None:
         assert moments.preparation is not None
         assert moments.preparation.positive == 7
     assert_equal(found[0], found[1])
-    scaled = moments_dask(rows, labels=da.from_array(labels), scale="standard", features=3)
-    expected = moments_of(prepare(data, scale="standard", features=3), 3)
-    for key, tensor in scaled.tensors.items():
-        np.testing.assert_allclose(tensor, expected.tensors[key], rtol=1e-9, atol=1e-9)
+    for scale in ("standard", "robust"):
+        scaled = moments_dask(rows, labels=da.from_array(labels), scale=scale, features=3)
+        expected = moments_of(prepare(data, scale=scale, features=3), 3)
+        for key, tensor in scaled.tensors.items():
+            np.testing.assert_allclose(tensor, expected.tensors[key], rtol=1e-9, atol=1e-9)
 
 
 def test_one_class_against_the_rest(client: Any, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from qcompile.stages.preparation import Preparation
 @pytest.mark.parametrize(
     "bad",
     [{"columns": [5]}, {"columns": [-1]}, {"center": [1.0]}, {"scale": [1.0] * 4},
-     {"raw_features": 0}, {"raw_features": 10**12}],
+     {"raw_features": 0}, {"raw_features": 10**12}, {"scaling": "wild"}],
 )  # fmt: skip
 def test_impossible_preparations_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(InputError):
