@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,52 +11,70 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from qcompile.data.prepare import prepare
+from qcompile.data.prepare import PrepareOptions
 from qcompile.errors import InputError
 from qcompile.objective.fit import LossOptions
 from qcompile.solvers.options import SolveOptions
 from qcompile.stages.arrays import frozen
 from qcompile.stages.dataset import Dataset, answers
 from qcompile.stages.preparation import Preparation
-from qcompile.training.train import train
+from qcompile.training.rounds import RoundOptions
+from qcompile.training.train import default_search, train
+from qcompile.training.trained import Trained
 
 __all__ = ["PolynomialLossClassifier"]
 
 
 class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A linear classifier trained on a polynomial that stands in for 0-1 loss.
+    """A linear classifier for noisy labels: 0-1 loss, trained in rounds or as in the paper.
 
-    Binary only. `solver` is a name of `qcompile.solve` or any dimod sampler. Rows may be sparse.
-    `scale` brings features to comparable size first, `bias` appends a constant one.
+    By default it is trained in rounds: small problems without ancillas, solved by `solver`, around
+    weights that become better. `l2` is the price of the weights: a number, "cv" to choose it by
+    cross-validation, or None for a value that needs no search. `rounds`, `starts`, `block` and
+    `time_limit` are those of `qcompile.train`.
+
+    The paper's method is one polynomial over all classifiers. It is taken if `method` is "paper",
+    or if one of its parameters is given: `order`, `bits`, `fit_to`, `omega`, `prior_std`, `l0` or
+    `weight_range`.
+
+    Binary only. `solver` is a name of `qcompile.solve`, "descent" (L-BFGS, rounds only) or any
+    dimod sampler. Rows may be sparse. `scale` brings features to comparable size first, `bias`
+    appends a constant one. `keep` weights are compared on the share `validation` of the rows.
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> x, y = load_breast_cancer(return_X_y=True)
-    >>> model = PolynomialLossClassifier(bits=2, scale="standard", features=6).fit(x, y)
-    >>> bool(model.score(x, y) > 0.9)
+    >>> model = PolynomialLossClassifier().fit(x, y)
+    >>> bool(model.score(x, y) > 0.97)
     True
     """
 
     def __init__(
         self,
         *,
-        order: int = 3,
-        bits: int = 4,
+        method: str = "auto",
+        order: int | None = None,
+        bits: int | None = None,
         fit_to: str = "risk",
         omega: float | None = None,
         prior_std: float | None = None,
-        l2: float | None = None,
+        l2: float | str | None = None,
         l0: float = 0.0,
         weight_range: float | str = "auto",
-        scale: str = "standard",
+        scale: str = "robust",
         features: int | None = None,
         bias: bool = True,
         solver: Any = "anneal",
-        reads: int = 50,
+        reads: int | None = None,
         keep: int = 50,
         sweeps: int | None = None,
+        rounds: int = 100,
+        starts: int = 1,
+        block: int | None = None,
+        time_limit: float | None = None,
         validation: float = 0.0,
         random_state: int | None = None,
     ) -> None:
+        self.method = method
         self.order = order
         self.bits = bits
         self.fit_to = fit_to
@@ -71,6 +90,10 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         self.reads = reads
         self.keep = keep
         self.sweeps = sweeps
+        self.rounds = rounds
+        self.starts = starts
+        self.block = block
+        self.time_limit = time_limit
         self.validation = validation
         self.random_state = random_state
 
@@ -86,30 +109,58 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
                 if len(self.classes_) > 2
                 else "Classifier can't train when only one class is present."
             )
-        data = self._dataset(X, codes)
-        options = SolveOptions(self.solver, self.reads, self.keep, self.sweeps, self._seed())
+        try:
+            found = self._train(self._dataset(X, codes))
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        self.classifier_ = found.classifier
+        self.loss_ = found.loss
+        self.l2_ = found.l2
+        self.rounds_ = found.rounds
+        self.n_iter_ = max(1, len(found.rounds))
+        self.method_ = found.method
+        energy = found.classifier.source.energy
+        self.energy_ = found.objective if energy is None else energy
+        self.coef_, self.intercept_ = self._as_linear()
+        return self
+
+    def _train(self, data: Dataset) -> Trained:
         loss = LossOptions(
             order=self.order,
             fit=self.fit_to,
             omega=self.omega,
             prior_std=self.prior_std,
-            l2=self.l2,
             range_=self.weight_range,
         )
-        found = train(
-            data,
-            bits=self.bits,
-            l0=self.l0,
-            loss=loss,
-            options=options,
-            validation=self.validation,
-            seed=self._seed(),
+        given = loss != LossOptions() or self.bits is not None or bool(self.l0)
+        method = ("paper" if given else "rounds") if self.method == "auto" else self.method
+        seed = self._seed()
+        usual = default_search(method, self.solver, seed)
+        options = SolveOptions(
+            self.solver,
+            usual.reads if self.reads is None else self.reads,
+            self.keep,
+            usual.sweeps if self.sweeps is None else self.sweeps,
+            seed,
         )
-        self.classifier_ = found.classifier
-        self.loss_ = found.loss
-        self.energy_ = found.classifier.source.energy
-        self.coef_, self.intercept_ = self._as_linear()
-        return self
+        limit = math.inf if self.time_limit is None else self.time_limit
+        shared: dict[str, Any] = {"options": options, "validation": self.validation, "seed": seed}
+        how = PrepareOptions(self.scale, self._chosen(data.features), self.bias)
+        if method == "paper":
+            return train(
+                data, method="paper", bits=self.bits, l0=self.l0, l2=self.l2, loss=loss,
+                preparation=how, **shared,
+            )  # fmt: skip
+        if given:
+            raise InputError(
+                "order=, bits=, fit_to=, omega=, prior_std=, l0= and weight_range= belong to "
+                'method="paper"'
+            )
+        settings = RoundOptions(rounds=self.rounds, starts=self.starts, block=self.block)
+        return train(
+            data, method=method, l2=self.l2, rounds=settings, time_limit=limit, preparation=how,
+            **shared,
+        )  # fmt: skip
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return w·x: above 0 means the second of `classes_`."""
@@ -130,12 +181,11 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _dataset(self, rows: Any, codes: NDArray[np.int64]) -> Dataset:
         signs = frozen(np.where(codes == 1, 1.0, -1.0))
-        raw = Dataset(rows, signs, Preparation(raw_features=rows.shape[1]))
-        chosen = None if self.features is None else min(self.features, rows.shape[1])
-        try:
-            return prepare(raw, scale=self.scale, features=chosen, bias=self.bias)
-        except InputError as error:
-            raise ValueError(str(error)) from None
+        return Dataset(rows, signs, Preparation(raw_features=rows.shape[1]))
+
+    def _chosen(self, columns: int) -> int | None:
+        """Return the number of features to choose; None is all of them."""
+        return None if self.features is None else min(self.features, columns)
 
     def _as_linear(self) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
         """Return the coefficients for raw rows if the preparation is linear, else None."""

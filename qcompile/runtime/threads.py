@@ -23,6 +23,8 @@ _limit: ContextVar[int | None] = ContextVar("limit", default=None)
 
 def cores() -> int:
     """Return the number of cores that this process, and this task of it, may use."""
+    if _limit.get() == 1:  # asking the system takes milliseconds
+        return 1
     from joblib import cpu_count  # its import is slow, and --help does not need it
 
     there = int(cpu_count())  # respects the affinity and the quota of a container

@@ -20,7 +20,15 @@ from qcompile.stages.machine import Machine
 from qcompile.stages.source import ClassifierSource
 from qcompile.training.descent import descend_smoothly
 from qcompile.training.inner import Inner
-from qcompile.training.l2_path import FOLDS, PATH, L2Trial, choose_l2, follow_path, train_once
+from qcompile.training.l2_path import (
+    FOLDS,
+    PATH,
+    L2Trial,
+    choose_l2,
+    follow_path,
+    inner_of,
+    train_once,
+)
 from qcompile.training.risks import Risk
 from qcompile.training.rounds import Found, RoundOptions, Task, default_l2
 from qcompile.training.search import Clock
@@ -66,7 +74,7 @@ def train_in_rounds(work: RoundsTask) -> Trained:
         unit = UnitRows.of(rows)
     clock.stage("rows", f"{len(rows):,} rows, {rows.features:,} features")
     options = _with_starts(work)
-    inner = Inner.of(work.solver, work.machine)
+    inner = inner_of(options, work.solver, rows.features, work.machine)
     task = Task(unit, price, options, work.solver, inner, rows)
     with passing("rounds"):
         found = _trained(task, trials)

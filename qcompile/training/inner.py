@@ -5,11 +5,15 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass
 
+from qcompile.embedding.complete import complete_chains, largest_clique, with_chains
+from qcompile.errors import InputError
+from qcompile.files.machines import load_machine, machine_from_sampler
 from qcompile.reduction.quadratize import quadratize
 from qcompile.runtime import cluster
 from qcompile.runtime.threads import at_most
 from qcompile.solvers.options import SolveOptions
 from qcompile.solvers.solve import solve
+from qcompile.stages.embedded import Embedded
 from qcompile.stages.machine import Machine
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
@@ -20,22 +24,49 @@ __all__ = ["Inner"]
 
 # One core is faster than starting threads for so much work: reads x sweeps x bits².
 _SMALL = 3e7
-# Reads and sweeps of a round by default: the loop forgives an answer that is not the lowest.
-_READS, _SWEEPS = 8, 50
-_MOST_BITS = 1000  # of a block on a laptop
+_SWEEPS = 200  # of solve, where nothing is said
+# Bits of a round on a laptop, and of one that is solved by trying all states.
+_MOST_BITS, _MOST_TRIED = 1000, 20
+_MOCK_MACHINES = ("pegasus4", "advantage")
 
 
 @dataclass(frozen=True, eq=False)
 class Inner:
-    """The solver that looks for a step."""
+    """The solver that looks for a step, the most weights it takes, and the machine if it has one.
+
+    Chains for a complete graph on the machine are found once and serve every round.
+    """
 
     options: SolveOptions
+    size: int
     machine: Machine | None = None
 
     @classmethod
-    def of(cls, options: SolveOptions, machine: Machine | None = None) -> Inner:
-        """Return the solver of a round for these options."""
-        return cls(options, machine)
+    def of(
+        cls,
+        options: SolveOptions,
+        features: int,
+        *,
+        bits: int = 1,
+        block: int | None = None,
+        machine: Machine | None = None,
+    ) -> Inner:
+        """Return the solver for steps of so many weights, each with so many bits.
+
+        `block` is the most weights that a round may change; None is as many as the solver takes.
+        """
+        wanted = features if block is None else min(block, features)
+        chip = _chip(options, machine, wanted * bits)
+        most = _most_bits(options, chip) // bits
+        if block is not None and wanted > most:
+            place = options.solver if chip is None else chip.name
+            raise InputError(
+                f"a block of {wanted} weights with {bits} bits each; {place} takes up to {most} "
+                "weights: choose a smaller block="
+            )
+        if most < 1:
+            raise InputError(f"{bits} bits a weight; the machine takes up to {bits * most} bits")
+        return cls(options, min(wanted, most), chip)
 
     @property
     def name(self) -> str:
@@ -43,30 +74,48 @@ class Inner:
         solver = self.options.solver
         return solver if isinstance(solver, str) else type(solver).__name__
 
-    def block(self, wanted: int | None, bits: int | None) -> int:
-        """Return the most weights that a round may change, each with so many bits."""
-        most = _MOST_BITS // (bits or 1)
-        return most if wanted is None else wanted
-
     def sample(self, pubo: Pubo, *, seed: int) -> tuple[Samples, Pubo | Qubo]:
         """Return samples of the polynomial of a step, and the problem that was solved."""
         options = self.options
         problem: Pubo | Qubo = pubo
         if options.solver not in ("anneal", "exact"):
             problem = quadratize(pubo)
-        reads, sweeps = options.reads, options.sweeps
-        small = (
-            isinstance(options.solver, str) and reads * (sweeps or 200) * pubo.variables**2 < _SMALL
-        )
-        with at_most(1) if small else nullcontext(), cluster.locally():
+        work = options.reads * (options.sweeps or _SWEEPS) * pubo.variables**2
+        with at_most(1) if work < _SMALL else nullcontext(), cluster.locally():
             found = solve(
-                problem,
+                self._placed(problem),
                 solver=options.solver,
-                reads=reads,
+                reads=options.reads,
                 keep=options.keep,
                 seed=seed,
-                sweeps=sweeps,
+                sweeps=options.sweeps,
                 machine=self.machine,
                 parameters=options.parameters,
             )
         return found, problem
+
+    def _placed(self, problem: Pubo | Qubo) -> Pubo | Qubo | Embedded:
+        """Return the problem on its chains; ancillas need chains of their own each time."""
+        if self.machine is None or not isinstance(problem, Qubo) or len(problem.ancillas):
+            return problem
+        return with_chains(problem, complete_chains(self.machine, problem.variables))
+
+
+def _chip(options: SolveOptions, machine: Machine | None, bits: int) -> Machine | None:
+    """Return the machine that a solver stands for; None for one that takes any problem."""
+    solver = options.solver
+    if solver == "mock":
+        if machine is not None:
+            return machine
+        small, large = map(load_machine, _MOCK_MACHINES)
+        return small if bits <= largest_clique(small) else large
+    structured = hasattr(solver, "nodelist") and "topology" in getattr(solver, "properties", {})
+    if not structured:
+        return None
+    return machine_from_sampler(solver) if machine is None else machine
+
+
+def _most_bits(options: SolveOptions, chip: Machine | None) -> int:
+    if chip is not None:
+        return largest_clique(chip)
+    return _MOST_TRIED if options.solver == "exact" else _MOST_BITS

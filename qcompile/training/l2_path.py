@@ -24,7 +24,16 @@ from qcompile.training.descent import descend_smoothly
 from qcompile.training.inner import Inner
 from qcompile.training.rounds import Found, RoundOptions, Task, run_rounds
 
-__all__ = ["FOLDS", "PATH", "L2Trial", "choose_l2", "follow_path"]
+__all__ = [
+    "FOLDS",
+    "PATH",
+    "L2Trial",
+    "choose_l2",
+    "follow_path",
+    "inner_of",
+    "joined",
+    "train_once",
+]
 
 
 _log = logging.getLogger("qcompile")
@@ -124,10 +133,17 @@ def _errors_on(number: int, work: _Folds) -> Floats:
         held = prepare(held, like=rows)
     with cluster.locally():
         unit = UnitRows.of(rows)
-        inner = Inner.of(work.solver, work.machine)
+        inner = inner_of(work.options, work.solver, rows.features, work.machine)
         task = Task(unit, work.path[0], work.options, work.solver, inner, rows)
         found = [held.error(one.weights) for one in follow_path(task, work.path)]
     return np.array(found)
+
+
+def inner_of(
+    options: RoundOptions, solver: SolveOptions, features: int, machine: Machine | None
+) -> Inner:
+    """Return the solver of the rounds."""
+    return Inner.of(solver, features, bits=options.bits or 1, block=options.block, machine=machine)
 
 
 def follow_path(task: Task, path: Sequence[float]) -> Iterator[Found]:

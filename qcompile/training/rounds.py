@@ -283,8 +283,8 @@ def _round(task: Task, state: _State, start: int, number: int, lowest: _Lowest) 
     problem = discretize_step(fit, state.radius, options.bits)
     with muted():
         samples, problem_solved = task.inner.sample(problem, seed=_seed(task, start, number))
-    judged = samples.lowest(options.candidates)
-    weights = problem.decode(judged.bits)
+    # the samples are distinct and in order of energy
+    weights = problem.decode(samples.bits[: options.candidates])
     values = task.objective(weights)
     lowest.add(weights, values)
     place = int(np.argmin(values))
@@ -293,7 +293,7 @@ def _round(task: Task, state: _State, start: int, number: int, lowest: _Lowest) 
     radius, width = state.radius, state.width
     if taken:
         state.weights, state.objective = weights[place], float(values[place])
-        state.problem, state.samples = problem_solved, judged
+        state.problem, state.samples = problem_solved, samples
         if place == 0:
             state.radius *= _GROWTH
     else:
@@ -307,7 +307,7 @@ def _round(task: Task, state: _State, start: int, number: int, lowest: _Lowest) 
             radius=radius,
             width=width,
             weights=len(fit.block),
-            expected=float(judged.energies[0]) - fit.constant,
+            expected=float(samples.energies[0]) - fit.constant,
             reached=reached,
             rank=place if taken else None,
             broken=float(np.mean(samples.chain_breaks)) if len(samples) else 0.0,
@@ -334,7 +334,8 @@ def _machine_seconds(samples: Samples) -> float | None:
 
 def _seed(task: Task, start: int, number: int) -> int:
     """Return the seed of a round, so that rounds do not repeat each other's errors."""
-    return int(np.random.SeedSequence([task.solver.seed, start, number]).generate_state(1)[0])
+    drawn = np.random.SeedSequence([task.solver.seed, start, number]).generate_state(1)[0]
+    return int(drawn) >> 1  # Ocean's samplers take 31 bits
 
 
 def _fit(task: Task, centre: Floats, around: Around, block: NDArray[np.int64] | None) -> LocalFit:
@@ -359,8 +360,7 @@ def _block(task: Task, state: _State, start: int, number: int) -> NDArray[np.int
 
     A weight of slope 0 has a chance, too, as the slopes change with the other weights.
     """
-    size = task.inner.block(task.options.block, task.options.bits)
-    features = len(state.weights)
+    size, features = task.inner.size, len(state.weights)
     if size >= features:
         return None
     slope = np.abs(slope_at(task.rows, state.weights, Around(state.width, 1.0, 2, task.l2)))
