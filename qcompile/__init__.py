@@ -38,9 +38,11 @@ from qcompile.leap.retry import Patience
 from qcompile.leap.submission import Submission, cancel, resume, submit
 from qcompile.moments.accumulate import moments_of
 from qcompile.moments.dask import moments_dask
+from qcompile.moments.local import fit_around
 from qcompile.objective.decode import decode
 from qcompile.objective.discretize import discretize
 from qcompile.objective.fit import LossOptions, fit_loss
+from qcompile.objective.step import discretize_step
 from qcompile.objective.weight_range import warnings_for
 from qcompile.pipeline import Compiled, compile
 from qcompile.reduction.accounting import account
@@ -55,6 +57,7 @@ from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.embedded import Embedded, Embedding, check_embedding
 from qcompile.stages.encoding import Encoding
+from qcompile.stages.local_fit import Around, LocalFit
 from qcompile.stages.loss import Loss, QLoss, ZeroOneLoss
 from qcompile.stages.machine import Machine
 from qcompile.stages.moments import Moments
@@ -62,13 +65,16 @@ from qcompile.stages.preparation import Preparation
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Ancillas, Qubo
 from qcompile.stages.samples import Samples
+from qcompile.stages.step import Step
 from qcompile.training.cross_validation import cross_validate
+from qcompile.training.rounds import Round, RoundOptions
 from qcompile.training.train import Trained, train
 from qcompile.verification.verify import verify
 
 __all__ = [
     "SOLVERS",
     "Ancillas",
+    "Around",
     "Classifier",
     "Compiled",
     "DataOptions",
@@ -81,6 +87,7 @@ __all__ = [
     "InputError",
     "Job",
     "LeapError",
+    "LocalFit",
     "Loss",
     "LossOptions",
     "Machine",
@@ -96,8 +103,11 @@ __all__ = [
     "QcompileError",
     "Qubo",
     "QuboOptions",
+    "Round",
+    "RoundOptions",
     "Samples",
     "SolveOptions",
+    "Step",
     "Submission",
     "Trained",
     "ZeroOneLoss",
@@ -114,9 +124,11 @@ __all__ = [
     "cross_validate",
     "decode",
     "discretize",
+    "discretize_step",
     "embed",
     "estimate",
     "find_embedding",
+    "fit_around",
     "fit_loss",
     "folds",
     "from_arrays",

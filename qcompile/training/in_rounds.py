@@ -118,8 +118,7 @@ def _price(work: RoundsTask) -> tuple[float, list[L2Trial]]:
         return default_l2(work.rows) if known is None else known, []
     path = work.path
     if path is None:
-        largest = 1e3 * default_l2(work.rows)
-        path = [largest * share for share in PATH]
+        path = [1e3 * default_l2(work.rows) * share for share in PATH]
     with passing("cross-validate"):
         trials = choose_l2(
             work.raw,

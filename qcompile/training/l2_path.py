@@ -39,7 +39,7 @@ __all__ = [
 _log = logging.getLogger("qcompile")
 
 FOLDS = 5
-# Shares of the largest sensible price, in half decades; they are multiplied by 4 p (1 - p).
+# Half decades around the price that needs no search, in units of a thousand times that price.
 PATH = tuple(10.0 ** (-exponent / 2) for exponent in range(3, 11))
 
 

@@ -24,7 +24,7 @@ from qcompile.moments.unit_rows import UnitRows
 from qcompile.objective.step import discretize_step
 from qcompile.runtime.progress import muted, report
 from qcompile.solvers.options import SolveOptions
-from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.arrays import Floats, frozen, row_norms
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.local_fit import Around, LocalFit
 from qcompile.stages.pubo import Pubo
@@ -45,6 +45,9 @@ _GROWTH, _SHRINKAGE = 1.3, 0.6
 _ENOUGH = 0.03  # of the length of the weights: shorter steps are not worth a round
 _MOST_ROUNDS = 100
 _CANDIDATES = 8
+_START_LENGTH = 2.0
+# 4 p (1 - p) of classes of which one is so rare (p below 15%) that a second start is worth it.
+_RARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,8 @@ class RoundOptions:
     None for one bit a weight (stay or step), else the bits of the levels of a step. `block` is the
     most weights that a round may change; None lets the machine decide. `rounds` and `time_limit`
     (seconds) end the training. `starts` is the number of trainings from different weights, of
-    which the best is kept. `radius` and `width` are those of the first round. `candidates` of the
-    lowest samples of each round are judged by the true objective.
+    which the best is kept; a rare class adds one. `radius` and `width` are those of the first
+    round. `candidates` of the lowest samples of each round are judged by the true objective.
     """
 
     l2: float | None = None
@@ -145,13 +148,19 @@ class Found:
 def default_l2(data: Dataset) -> float:
     """Return the price of the weights that needs no search: less for a rarer class.
 
+    With the price of equal classes the lowest objective gives the commoner label everywhere.
+
     >>> from qcompile import from_arrays
     >>> default_l2(from_arrays([[1.0], [2.0]], [0, 1]))
     0.001
     """
+    return max(1e-7, 1e-3 * _balance(data) ** 2)
+
+
+def _balance(data: Dataset) -> float:
+    """Return 4 p (1 - p): 1 for classes of equal size, near 0 for a rare one."""
     positive = float(np.mean(data.y > 0))
-    # one class alone has nothing to separate; the price must still be above 0
-    return max(1e-6, 1e-3 * 4 * positive * (1 - positive))
+    return 4 * positive * (1 - positive)
 
 
 def objective_at(rows: UnitRows, weights: Floats, l2: float) -> Floats:
@@ -237,10 +246,26 @@ def _starts(task: Task, begin: Floats | None) -> Iterator[Floats]:
     """Yield the weights to start from: those given or 0, then directions at random."""
     features = task.rows.features
     yield np.zeros(features) if begin is None else np.array(begin, dtype=np.float64)
+    rare = begin is None and _balance(task.data) < _RARE
+    if rare:
+        yield _between_classes(task.data)
     rng = np.random.default_rng([task.solver.seed, 17])
     for _ in range(task.options.starts - 1):
         direction = rng.normal(size=features)
-        yield 2.0 * direction / np.linalg.norm(direction)
+        yield _START_LENGTH * direction / np.linalg.norm(direction)
+
+
+def _between_classes(data: Dataset) -> Floats:
+    """Return the direction from the mean row of one class to that of the other, at unit length.
+
+    From 0 the first steps serve the common class alone, and all rows may end on its side.
+    """
+    norms = row_norms(data.x)
+    lengths = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+    positive = data.y > 0
+    parts = np.where(positive, 1.0 / max(1, positive.sum()), -1.0 / max(1, (~positive).sum()))
+    direction = np.asarray((parts * lengths) @ data.x, dtype=np.float64).ravel()
+    return _START_LENGTH * direction / max(float(np.linalg.norm(direction)), 1e-300)
 
 
 def _begin(task: Task, weights: Floats) -> _State:
