@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 from qcompile.cli.describe import source_name
@@ -16,8 +17,10 @@ from qcompile.cli.options import (
 )
 from qcompile.cli.output import FORMATS, show_rows
 from qcompile.cli.parsing import UsageError, add_command
-from qcompile.data.options import DataOptions
+from qcompile.data.options import DataOptions, load_data
 from qcompile.embedding.capacity import largest_problems, physical_estimate
+from qcompile.files.machines import catalogue
+from qcompile.leap.rounds import READS, estimate_rounds
 from qcompile.objective.fit import LossOptions
 from qcompile.pipeline import compile
 from qcompile.reduction.estimate import estimate, paper_table
@@ -25,6 +28,10 @@ from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 
 __all__ = ["add_commands"]
+
+
+_BITS = 4
+_AS_MANY_AS_USUAL = "auto"
 
 
 def add_commands(commands: Any) -> None:
@@ -36,6 +43,7 @@ def add_commands(commands: Any) -> None:
         example="""
             qcompile estimate --order 3 --features 100 --bits 4
             qcompile estimate --machine advantage --features 12 --bits 2
+            qcompile estimate --machine advantage --rounds --features 123
             qcompile estimate --table paper --format csv
         """,
     )
@@ -44,14 +52,45 @@ def add_commands(commands: Any) -> None:
     command.add_argument(
         "--format", choices=FORMATS, default="text", help="text, markdown, csv or json"
     )
-    command.add_argument("--bits", type=int, default=4, metavar="D", help="bits per weight (4)")
+    command.add_argument(
+        "--bits", type=int, metavar="D", help="bits per weight (4, with --rounds 1)"
+    )
+    command.add_argument(
+        "--rounds",
+        nargs="?",
+        const=_AS_MANY_AS_USUAL,
+        type=_rounds,
+        metavar="N",
+        help="estimate a training in rounds, of N rounds (40 for each block): the largest step, "
+        "chains and QPU time; of all machines if none is named",
+    )
+    command.add_argument(
+        "--reads",
+        type=int,
+        default=READS,
+        metavar="N",
+        help=f"reads of a round, for --rounds ({READS})",
+    )
     add_machine_options(command, default=None)
     add_data_options(command)
     add_loss_options(command)
     command.set_defaults(run=_run_estimate)
 
 
+def _rounds(text: str) -> int | str:
+    try:
+        return text if text == _AS_MANY_AS_USUAL else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"found {text!r}; expected a number of rounds; DATA must come before --rounds"
+        ) from None
+
+
 def _run_estimate(options: argparse.Namespace) -> None:
+    if options.rounds is not None:
+        _run_rounds(options)
+        return
+    options.bits = _BITS if options.bits is None else options.bits
     if options.table:
         show_rows([row.to_dict() for row in paper_table()], options)
     elif options.data is not None:
@@ -68,9 +107,33 @@ def _run_estimate(options: argparse.Namespace) -> None:
         show_rows([problem.to_dict() for problem in largest], options)
     else:
         raise UsageError(
-            "give --features N (and --order, --bits), DATA, --table paper, or only --machine NAME "
-            "for the largest problems that fit"
+            "give --features N (and --order, --bits), DATA, --table paper, --rounds, or only "
+            "--machine NAME for the largest problems that fit"
         )
+
+
+def _run_rounds(options: argparse.Namespace) -> None:
+    """Estimate a training in rounds on the machine that is named, or on all of the catalogue."""
+    for name in ("table", "order", "coefficients"):
+        if getattr(options, name) is not None:
+            raise UsageError(f"--{name} with --rounds, whose steps are quadratic; leave one out")
+    data = None
+    if options.data is not None:
+        with bar("read"):
+            data = load_data(options.data, replace(grouped(DataOptions, options), bias=False))
+    machines = [machine_of(options)] if names_machine(options) else list(catalogue().values())
+    with bar("estimate"), passing("estimate"):
+        found = [
+            estimate_rounds(
+                machine,
+                options.features if data is None else data.features,
+                bits=1 if options.bits is None else options.bits,
+                rounds=None if options.rounds == _AS_MANY_AS_USUAL else options.rounds,
+                reads=options.reads,
+            )
+            for machine in machines
+        ]
+    show_rows([row.to_dict() for row in found], options)
 
 
 def _on_machine(

@@ -50,7 +50,7 @@ def sample_with_ocean(
     parameters: Mapping[str, Any] | None,
 ) -> Samples:
     """Run one of dwave-samplers' solvers on the QUBO or on the embedded problem."""
-    from dwave import samplers
+    import dwave.samplers as samplers
 
     given: dict[str, Any] = {"num_reads": reads, "seed": seed, **(parameters or {})}
     if solver in _QUANTUM_SWEEPS:

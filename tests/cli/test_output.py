@@ -28,6 +28,7 @@ JSON_LINES = [
     "estimate --features 100000 --bits 16 --order 8",
     "estimate --table paper",
     "estimate --machine pegasus4",
+    "estimate --rounds --features 20 --machine chimera4",
     "machines",
     "machines pegasus4",
     "embed qubo.json --machine advantage",
