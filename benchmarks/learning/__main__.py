@@ -17,6 +17,7 @@ from .run import Plan, measure
 from .sets import SETS, at_hand
 
 _TINY_SETS = ("breast cancer", "iris")
+_TINY_CONDITIONS = ("clean", "40% flipped", "5% outliers")
 _TINY_METHODS = ("LogisticRegression", "LogisticRegressionCV", "sigmoid loss", "0-1 search",
                  "paper, cubic", "rounds")  # fmt: skip
 
@@ -89,7 +90,7 @@ def _plan(options: argparse.Namespace) -> Plan:
         sys.exit("no set is left")
     if options.tiny:
         methods = options.methods or _TINY_METHODS
-        return Plan(sets, tuple(CONDITIONS), methods, 1, 1, train_rows=100, test_rows=200)
+        return Plan(sets, _TINY_CONDITIONS, methods, 1, 1, train_rows=100, test_rows=200)
     return Plan(
         sets, tuple(CONDITIONS), options.methods or tuple(METHODS), options.seeds, options.jobs
     )
