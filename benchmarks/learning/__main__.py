@@ -13,6 +13,7 @@ from pathlib import Path
 from . import report
 from .conditions import CONDITIONS
 from .methods import METHODS
+from .objective import SEARCHES, compare
 from .run import Plan, measure
 from .sets import SETS, at_hand
 
@@ -42,7 +43,9 @@ def _parser() -> argparse.ArgumentParser:
         "--objective", action="store_true",
         help="compare the objective that rounds reach with L-BFGS from ten starts, nothing else",
     )  # fmt: skip
-    parser.add_argument("--solver", default="anneal", help="of --objective (anneal)")
+    parser.add_argument(
+        "--solver", default="anneal", choices=tuple(SEARCHES), help="of --objective (anneal)"
+    )
     parser.add_argument("--report", action="store_true", help="write the page and picture only")
     return parser
 
@@ -62,8 +65,6 @@ def main() -> None:
     folder = _folder(options)
     plan = _plan(options)
     if options.objective:
-        from .objective import compare
-
         compare(plan, folder / "objective.csv", solver=options.solver)
     elif not options.report:
         measure(plan, folder / "learning.csv", options.again)
