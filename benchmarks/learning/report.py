@@ -44,7 +44,14 @@ is kept. `0-1 search` starts from logistic regression, takes exact best steps of
 time, and kicks all weights three times. `paper, cubic` and `paper, sixth order` are
 `PolynomialLossClassifier(order=3)` and `(order=6)`; the cubic gets {columns} columns of a wider
 set, as the complete one does not fit memory. `rounds` is `PolynomialLossClassifier()`, and
-`rounds, cv` the same with `l2="cv"`."""
+`rounds, cv` the same with `l2="cv"`.
+
+What was tried: l2 of `sigmoid loss` is in its favour, as four values were compared on test rows of
+seed 0 without web8: 10⁻², 10⁻³, 10⁻⁴ and 10⁻⁵ have mean errors of 16.3, 14.9, 14.0 and 14.0%.
+Other kinds of outliers were tried on eight sets, seed 0, before `rounds` was run:
+LogisticRegressionCV has 28.8% with those above, 20.1% if every entry is drawn anew by itself, and
+35.5% if labels are flipped instead of drawn. No other setting of the rivals was chosen by looking
+at test rows."""
 
 
 def write(folder: Path) -> None:
