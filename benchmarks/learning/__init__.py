@@ -1,0 +1,1 @@
+"""How good the trained classifiers are: many sets, clean and damaged rows, many methods."""
