@@ -119,8 +119,11 @@ def compile(
     """Turn a data set into a polynomial of bits whose minimum is the trained classifier.
 
     Options are the fields of `DataOptions`, `LossOptions` and `QuboOptions`, by name; they replace
-    those of `data`, `loss` and `qubo`. `shrink` first narrows the levels of the weights where that
-    keeps the minimum. A `source` like ``part-*.svm.gz`` names several files; with a Dask `client`
+    those of `data`, `loss` and `qubo`. Raw data are scaled robustly and get a constant column,
+    unless `scale` and `bias` say otherwise; a `Dataset` is taken as it is. `shrink` first narrows
+    the levels of the weights where that keeps the minimum.
+
+    A `source` like ``part-*.svm.gz`` names several files; with a Dask `client`
     its workers sum over them. `progress(done, total)` counts bytes of a file, files of several, or
     rows of a data set.
 
@@ -148,8 +151,9 @@ def compile(
 
 
 def _moments_of_rows(source: Dataset, data: DataOptions, loss: LossOptions) -> Moments:
-    """Return the moments of rows in memory; the options for reading must be the defaults."""
-    if replace(data, seed=0) != DataOptions():
+    """Return the moments of rows in memory, which are taken as they are."""
+    untouched = DataOptions(scale="none", bias=False, seed=data.seed)
+    if data not in (untouched, DataOptions(seed=data.seed)):
         raise InputError(
             "options for reading data with a data set that is already read: use prepare(), "
             "shuffle(), add_noise() on it"

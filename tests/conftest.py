@@ -88,7 +88,9 @@ def embedded(qubo: Qubo) -> Embedded:
 @pytest.fixture(scope="session")
 def qubo() -> Qubo:
     """A problem of three weights with two bits each."""
-    found = qcompile.compile("breast-cancer", bits=2, scale="standard", features=3).quadratize()
+    found = qcompile.compile(
+        "breast-cancer", bits=2, scale="standard", bias=False, features=3
+    ).quadratize()
     assert found is not None
     return found
 

@@ -68,4 +68,5 @@ def write_parts(folder: Path, pieces: list[list[str]]) -> str:
 
 
 def of(source: str, loss: LossOptions | None = None, **options: Any) -> Moments:
-    return load_moments_of(source, DataOptions(**options), loss or LossOptions())
+    wanted = DataOptions(**{"scale": "none", "bias": False, **options})
+    return load_moments_of(source, wanted, loss or LossOptions())

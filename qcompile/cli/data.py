@@ -52,7 +52,7 @@ def _add_data_command(commands: Any) -> None:
         metavar="SHARE",
         help="split the rows at random into these shares, one -o each",
     )
-    add_data_options(command)
+    add_data_options(command, scale="none", bias=False)  # a file of raw rows is for other programs
     command.set_defaults(run=_run_data)
 
 

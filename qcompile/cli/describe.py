@@ -57,6 +57,8 @@ def describe_moments(moments: Moments) -> dict[str, Any]:
     described = {"data": source_name(moments), "rows": moments.count, "features": moments.features}
     if moments.preparation is not None:
         described["labels"] = _label_map(moments.preparation)
+        described["scale"] = moments.preparation.scaling or "none"
+        described["bias"] = moments.preparation.bias
     return described
 
 

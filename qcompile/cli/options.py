@@ -35,8 +35,10 @@ __all__ = [
 ]
 
 
-def add_data_options(command: argparse.ArgumentParser) -> None:
-    """Add the options for reading and preparing data."""
+def add_data_options(
+    command: argparse.ArgumentParser, *, scale: str = "robust", bias: bool = True
+) -> None:
+    """Add the options for reading and preparing data, with the defaults of `scale` and `bias`."""
     group = command.add_argument_group("data")
     group.add_argument(
         "--positive",
@@ -65,9 +67,22 @@ def add_data_options(command: argparse.ArgumentParser) -> None:
         "--features", type=int, metavar="K", help="keep the K features most useful for the labels"
     )
     group.add_argument(
-        "--scale", choices=SCALINGS, default="none", help="how to scale the features (none)"
+        "--scale", choices=SCALINGS, default=scale, help=f"how to scale the features ({scale})"
     )
-    group.add_argument("--bias", action="store_true", help="append a feature that is always 1")
+    group.add_argument(
+        "--no-bias",
+        dest="bias",
+        action="store_false",
+        default=bias,
+        help="append no constant feature" + ("" if bias else " (default)"),
+    )
+    # last, so that messages name this one of the two
+    group.add_argument(
+        "--bias",
+        action="store_true",
+        default=bias,
+        help="append a feature that is always 1" + (" (default)" if bias else ""),
+    )
     group.add_argument("--seed", type=int, default=0, help="random seed (0)")
 
 
@@ -97,7 +112,8 @@ def add_loss_options(command: argparse.ArgumentParser, *, l2: bool = True) -> No
         group.add_argument(
             "--l2",
             type=float,
-            help="weight of the regulariser (odd orders: 1 / (S² rows), even orders: 0)",
+            help="weight of the regulariser (so that the weights just reach their range; with "
+            "--prior-std 1 / (S² rows) for odd orders, 0 for even ones)",
         )
     group.add_argument(
         "--range",

@@ -17,7 +17,11 @@ __all__ = ["DataOptions", "load_data"]
 
 @dataclass(frozen=True)
 class DataOptions:
-    """Options for reading and preparing data; see `read` and `prepare`."""
+    """Options for reading and preparing data; see `read` and `prepare`.
+
+    By default columns are scaled robustly and a constant column is appended, so that raw data make
+    a good classifier. `scale="none"` and `bias=False` take the rows as they are.
+    """
 
     positive: float | None = None
     rows: int | None = None
@@ -26,8 +30,8 @@ class DataOptions:
     shuffle: bool = False
     noise: float = 0.0
     features: int | None = None
-    scale: str = "none"
-    bias: bool = False
+    scale: str = "robust"
+    bias: bool = True
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -351,13 +351,13 @@ def can_reopen(path: str | Path) -> bool:
 
 
 @contextmanager
-def reopened(path: str) -> Iterator[Callable[[], SvmlightReader]]:
-    """Give a function that begins to read a file anew.
+def reopened(path: str) -> Iterator[tuple[SvmlightReader, SvmlightReader]]:
+    """Give two readers of a file, one after the other; they count the bytes of both readings.
 
     What cannot be read twice is copied to a temporary file first.
     """
     if can_reopen(path):
-        yield lambda: SvmlightReader(path)
+        yield _twice(path, path)
         return
     with tempfile.TemporaryDirectory(prefix="qcompile-") as folder:
         copy = Path(folder) / "rows"
@@ -368,7 +368,15 @@ def reopened(path: str) -> Iterator[Callable[[], SvmlightReader]]:
             finally:
                 if raw is not _stdin():
                     raw.close()
-        yield lambda: SvmlightReader(copy, name=path)
+        yield _twice(copy, path)
+
+
+def _twice(path: str | Path, name: str) -> tuple[SvmlightReader, SvmlightReader]:
+    size = Path(path).stat().st_size if Path(path).is_file() else 0  # the reader tells why
+    return (
+        SvmlightReader(path, name=name, whole=2 * size),
+        SvmlightReader(path, name=name, before=size, whole=2 * size),
+    )
 
 
 def _size(raw: Any) -> int | None:

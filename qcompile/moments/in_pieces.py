@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,11 +35,11 @@ def moments_in_pieces(path: str, options: DataOptions, order: int, *, fit: bool)
             return moments_of(
                 _stream(path, options, unit_norm=unit, bias=options.bias), order, fit=fit
             )
-    with reopened(path) as reader:
-        first, preparation = _preparation(reader, options)
+    with reopened(path) as (one, two):
+        first, preparation = _preparation(one, options)
         again = replace(options, index_base=first.index_base, num_features=preparation.raw_features)
         with passing("read and moments, in pieces"):
-            second = _stream(reader(), again, preparation=preparation)
+            second = _stream(two, again, preparation=preparation)
             moments = moments_of(second, order, fit=fit)
     if second.source != first.source:
         raise InputError(f"{path}: changed while it was read; expected the same rows twice")
@@ -58,17 +57,14 @@ def _stream(source: str | SvmlightReader, options: DataOptions, **how: Any) -> R
     )
 
 
-def _preparation(
-    reader: Callable[[], SvmlightReader], options: DataOptions
-) -> tuple[RowStream, Preparation]:
+def _preparation(reader: SvmlightReader, options: DataOptions) -> tuple[RowStream, Preparation]:
     """Return the preparation of all rows, and the stream in which they were read."""
-    source = reader()
-    stream = _stream(source, options)
+    stream = _stream(reader, options)
     sample = None
     width = count = 0
     with passing("read columns, in pieces"):
         for x, _ in stream:
-            check_sizes(x.data, source.name)
+            check_sizes(x.data, reader.name)
             width = max(width, x.shape[1])
             if options.scale == "robust":
                 taken = RowSample.of(x, start=count)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import factorial, gamma
 
 import numpy as np
@@ -50,10 +50,14 @@ def fit_loss(
     """Fit a polynomial loss of the moments' order, or take the given coefficients.
 
     The prior's standard deviation s and the regulariser belong together, s = 1/√(l2 · m): give one
-    and the other follows, give both to set them apart. Without either, s = 1 for odd orders; even
-    orders have their own scale, s = ω^(-1/k) / rms|x|, and no regulariser. Weights reach up to
-    zeta = range · s. A range of "auto" is 2, or less where an odd loss would reward large wrong
-    margins.
+    and the other follows, give both to set them apart. Without either, s = 1 for odd orders, and
+    even orders have their own scale, s = ω^(-1/k) / rms|x|. Then l2 is
+    |a_1| max_j |mean_i y_i x_ij| / zeta: with it the lowest point of the linear part of the
+    objective just reaches the range of weights; with a much smaller one all weights end at its
+    ends. Own coefficients and even orders with a prior_std have no regulariser unless you give it.
+
+    Weights reach up to zeta = range · s. A range of "auto" is 2, or less where an odd loss would
+    reward large wrong margins.
 
     >>> from qcompile import moments_of, read
     >>> loss = fit_loss(moments_of(read("mease-wyner"), 3))
@@ -101,7 +105,17 @@ def fit_loss(
                 'try scale="standard"'
             )
     draft = Loss(values, kind, std, 1.0, penalty, omega, tuple(notes))
-    return choose_range(moments, draft, range_)
+    ranged = choose_range(moments, draft, range_)
+    if kind != "custom" and prior_std is None and l2 is None:
+        return replace(ranged, l2=_reaching_l2(moments, ranged))
+    return ranged
+
+
+def _reaching_l2(moments: Moments, loss: Loss) -> float:
+    """Return the l2 at which a_1 mean(z)·w + l2/2 |w|² has its minimum at the end of the range."""
+    steepest = float(np.abs(moments.tensors[1, 0]).max(initial=0.0)) / moments.count
+    l2 = abs(loss.coefficients[1]) * steepest / loss.zeta
+    return l2 if _SMALL <= l2 <= 1 / _SMALL else loss.l2
 
 
 def _kind(order: int, fit: str, omega: float | None) -> str:

@@ -112,7 +112,9 @@ def test_data_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["estimate", "breast-cancer", "--features", "4", "--bits", "2", "--format", "json"]
     assert main(arguments) == 0
     found = json.loads(capsys.readouterr().out)[0]
-    counted = account(compile("breast-cancer", features=4, bits=2).quadratize())
+    counted = account(
+        compile("breast-cancer", scale="none", bias=False, features=4, bits=2).quadratize()
+    )
     assert found["qubits"] == counted["qubits"]
     assert found["ancillas"] == counted["product_ancillas"]
 

@@ -42,7 +42,7 @@ def test_an_embedding_of_another_problem_or_machine_is_refused(
 ) -> None:
     problem, chains = str(tmp_path / "qubo.json"), str(tmp_path / "embedding.json")
     save_embedding(embedded.embedding, chains)
-    other = compile("breast-cancer", bits=1, features=5, scale="standard").quadratize()
+    other = compile("breast-cancer", bits=1, features=5, scale="standard", bias=False).quadratize()
     save_qubo(other, problem)
     assert main(["embed", problem, "--reuse", chains]) == 2
     assert "another problem" in capsys.readouterr().err
@@ -98,7 +98,10 @@ def test_bad_arguments_fit_in_one_line(
 
 def test_preflight_says_what_would_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     problem = str(tmp_path / "qubo.json")
-    save_qubo(compile("breast-cancer", bits=2, features=10, scale="standard").quadratize(), problem)
+    save_qubo(
+        compile("breast-cancer", bits=2, features=10, scale="standard", bias=False).quadratize(),
+        problem,
+    )
     assert main(["embed", problem, "--machine", "chimera4", "--preflight", "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert report["impossible"] and "advantage" in report["advice"]
@@ -126,7 +129,10 @@ def test_estimates_know_machines(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_ctrl_c_on_the_command_line_writes_the_best(tmp_path: Path) -> None:
     problem, chains = tmp_path / "qubo.json", tmp_path / "embedding.json"
-    save_qubo(compile("breast-cancer", bits=2, features=8, scale="standard").quadratize(), problem)
+    save_qubo(
+        compile("breast-cancer", bits=2, features=8, scale="standard", bias=False).quadratize(),
+        problem,
+    )
     run = [sys.executable, "-m", "qcompile", "embed", str(problem), "--machine", "advantage"]
     run += ["-o", str(chains), "--effort", "100000", "--time-limit", "600", "--method", "biclique"]
     process = subprocess.Popen(

@@ -207,7 +207,7 @@ def test_a_disconnected_machine_works_or_says_why() -> None:
 
 
 def test_what_cannot_fit_is_refused_at_once_with_a_way_out() -> None:
-    compiled = compile("breast-cancer", bits=4, features=20, scale="standard")
+    compiled = compile("breast-cancer", bits=4, features=20, scale="standard", bias=False)
     with pytest.raises(EmbeddingNotFound) as caught:
         find_embedding(compiled.quadratize(), load_machine("advantage"))
     message = str(caught.value)

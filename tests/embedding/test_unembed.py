@@ -104,7 +104,7 @@ def test_bad_samples_are_refused() -> None:
     ],
 )
 def test_a_mock_machine_finds_the_optimum(name: str, topology: str, shape: list[int]) -> None:
-    qubo = compile("breast-cancer", bits=1, features=5, scale="standard").quadratize()
+    qubo = compile("breast-cancer", bits=1, features=5, scale="standard", bias=False).quadratize()
     embedded = embed(qubo, load_machine(name), method="biclique")
     sampler = MockDWaveSampler(topology_type=topology, topology_shape=shape)
     answer = sampler.sample(embedded.to_bqm(), num_reads=200)
@@ -119,7 +119,7 @@ def test_a_mock_machine_finds_the_optimum(name: str, topology: str, shape: list[
 @pytest.mark.slow
 def test_what_is_discarded_is_counted_in_reads(tmp_path: Path) -> None:
     """A row of a machine's answer may stand for several reads."""
-    qubo = compile("breast-cancer", bits=2, features=3, scale="standard").quadratize()
+    qubo = compile("breast-cancer", bits=2, features=3, scale="standard", bias=False).quadratize()
     embedded = embed(qubo, load_machine("zephyr3"))
     assert embedded.embedding.longest > 1
     rng = np.random.default_rng(1)

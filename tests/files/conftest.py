@@ -10,4 +10,4 @@ from qcompile.pipeline import Compiled
 
 @pytest.fixture
 def made() -> Compiled:
-    return compile("synthetic:examples=30,features=3", bits=2)
+    return compile("synthetic:examples=30,features=3", scale="none", bias=False, bits=2)

@@ -117,7 +117,7 @@ CRASHED = 70
 
 def writers() -> dict[str, Write]:
     """Return a way to write each kind of file, by the name of the file."""
-    made = compile("synthetic:examples=30,features=3", bits=2)
+    made = compile("synthetic:examples=30,features=3", scale="none", bias=False, bits=2)
     pubo, qubo, loss = made.pubo, made.quadratize(), made.loss
     embedded = embed(qubo, Machine("tiny", "chimera", (4,)), seed=0)
     bits = np.eye(qubo.logical, dtype=np.int8)

@@ -19,7 +19,7 @@ from qcompile.pipeline import Compiled
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made: Compiled = compile("synthetic:examples=30,features=3", bits=2)
+    made: Compiled = compile("synthetic:examples=30,features=3", scale="none", bias=False, bits=2)
     path = tmp_path_factory.mktemp("artifacts")
     pubo.save_pubo(made.pubo, path / "pubo.json")
     pubo.save_pubo(made.pubo, path / "pubo.npz")

@@ -35,7 +35,9 @@ from tests.problems import complete
 
 @pytest.fixture(scope="module")
 def qubo() -> Qubo:
-    return compile("breast-cancer", bits=2, features=4, scale="standard", l0=0.1).quadratize()
+    return compile(
+        "breast-cancer", bits=2, features=4, scale="standard", bias=False, l0=0.1
+    ).quadratize()
 
 
 def test_json_opens_with_dimod_and_tells_all(qubo: Qubo, tmp_path: Path) -> None:
@@ -84,7 +86,7 @@ def test_truncated_and_pruned_problems_come_back(tmp_path: Path) -> None:
     np.testing.assert_allclose(back.score(bits), pubo.energies(bits))
     assert back.error == made.error
     pruned = compile(
-        "breast-cancer", bits=2, features=4, scale="standard", shrink=True
+        "breast-cancer", bits=2, features=4, scale="standard", bias=False, shrink=True
     ).quadratize()
     save_qubo(pruned, tmp_path / "p.json")
     assert load_qubo(tmp_path / "p.json")[0].encoding == pruned.encoding

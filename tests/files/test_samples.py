@@ -17,7 +17,7 @@ from tests.problems import polynomial
 
 
 def test_samples_come_back_and_open_with_dimod(tmp_path: Path) -> None:
-    compiled = compile("breast-cancer", bits=2, features=3, scale="standard")
+    compiled = compile("breast-cancer", bits=2, features=3, scale="standard", bias=False)
     found = solve(compiled.quadratize(), solver="neal", reads=20)
     path = tmp_path / "samples.json"
     save_samples(found, path)
@@ -35,7 +35,7 @@ def test_samples_come_back_and_open_with_dimod(tmp_path: Path) -> None:
 
 
 def test_answers_with_ancillas_are_checked_and_read(tmp_path: Path) -> None:
-    qubo = compile("breast-cancer", bits=2, features=3, scale="standard").quadratize()
+    qubo = compile("breast-cancer", bits=2, features=3, scale="standard", bias=False).quadratize()
     answer = SimulatedAnnealingSampler().sample(qubo.to_bqm(), num_reads=5, seed=1)
     path = tmp_path / "answer.json"
     path.write_text(json.dumps(answer.to_serializable()))
@@ -48,16 +48,16 @@ def test_answers_with_ancillas_are_checked_and_read(tmp_path: Path) -> None:
 
 
 def test_samples_of_another_problem_are_refused(tmp_path: Path) -> None:
-    one = compile("breast-cancer", bits=2, features=3, scale="standard").pubo
+    one = compile("breast-cancer", bits=2, features=3, scale="standard", bias=False).pubo
     path = tmp_path / "samples.json"
     save_samples(solve(one, reads=3), path)
     others = {
-        "energy": compile("breast-cancer", bits=2, features=3, scale="max-abs").pubo,
+        "energy": compile("breast-cancer", bits=2, features=3, scale="max-abs", bias=False).pubo,
         "variable 6 is missing": compile(
-            "breast-cancer", bits=2, features=4, scale="standard"
+            "breast-cancer", bits=2, features=4, scale="standard", bias=False
         ).pubo,
         "expected 4, as in the problem": compile(
-            "breast-cancer", bits=2, features=2, scale="standard"
+            "breast-cancer", bits=2, features=2, scale="standard", bias=False
         ).pubo,
     }
     for message, other in others.items():
@@ -66,7 +66,7 @@ def test_samples_of_another_problem_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_cut_or_turned_hostile_is_refused(tmp_path: Path) -> None:
-    pubo = compile("breast-cancer", bits=2, features=3, scale="standard").pubo
+    pubo = compile("breast-cancer", bits=2, features=3, scale="standard", bias=False).pubo
     path = tmp_path / "samples.json"
     save_samples(solve(pubo, reads=3), path)
     whole = path.read_text()
@@ -133,9 +133,9 @@ def test_whole_energies_of_any_size_are_written(tmp_path: Path) -> None:
 
 
 def test_answers_with_ancillas_of_another_problem_are_refused(tmp_path: Path) -> None:
-    one = compile("breast-cancer", bits=2, features=3, scale="standard").quadratize()
+    one = compile("breast-cancer", bits=2, features=3, scale="standard", bias=False).quadratize()
     other = compile(
-        "breast-cancer", bits=2, features=3, scale="standard", positive=0.0
+        "breast-cancer", bits=2, features=3, scale="standard", bias=False, positive=0.0
     ).quadratize()
     answer = SimulatedAnnealingSampler().sample(one.to_bqm(), num_reads=3, seed=1)
     path = tmp_path / "answer.json"

@@ -131,8 +131,8 @@ def test_a_qubo_of_parts_is_verified_against_them(
     qubo = str(tmp_path / "qubo.json")
     assert main(["compile", pattern, "--bits", "1", "--scale", "standard", "--emit", qubo]) == 0
     assert main(["verify", qubo, "--data", pattern]) == 0
-    whole = compile(tmp_path / "whole.svm", bits=1, scale="standard")
-    parts = compile(pattern, bits=1, scale="standard")
+    whole = compile(tmp_path / "whole.svm", bits=1, scale="standard", bias=False)
+    parts = compile(pattern, bits=1, scale="standard", bias=False)
     states = (np.arange(32)[:, None] >> np.arange(5) & 1).astype(np.int8)
     np.testing.assert_allclose(parts.pubo.energies(states), whole.pubo.energies(states))
     (tmp_path / "part-01.svm").write_text("".join(text[30:69]))

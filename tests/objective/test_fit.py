@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from scipy import integrate
 from scipy.special import gamma
 
 from qcompile import InputError, fit_loss, moments_of
-from qcompile.data.prepare import from_arrays
+from qcompile.data.prepare import from_arrays, prepare
 from qcompile.data.read import read
 from qcompile.data.split import add_noise, split
 from tests import judge
@@ -165,6 +167,29 @@ def test_prior_and_regulariser_belong_together() -> None:
     assert (apart.prior_std, apart.l2) == (3.0, 0.5)
     assert fit_loss(moments, l2=0.0, range_=1.0).l2 == 0
     assert fit_loss(moments, coefficients=(0, -1), range_=1.0).l2 == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"order": 1}, {"order": 5}, {"fit": "loss"}, {"range_": 0.3}, {"order": 6}, {"order": 4}],
+)
+def test_without_prior_and_l2_the_linear_part_just_reaches_the_range(
+    options: dict[str, Any],
+) -> None:
+    """Judged by the rows: the lowest point of a_1 z·w + l2/2 |w|² is at zeta in one weight."""
+    data = prepare(read("breast-cancer"), scale="robust", features=4, bias=True)
+    moments = moments_of(data, options.get("order", 3))
+    loss = fit_loss(moments, **options)
+    lowest = -loss.coefficients[1] * (data.y[:, None] * dense(data)).mean(axis=0) / loss.l2
+    assert np.abs(lowest).max() == pytest.approx(loss.zeta)
+    other = fit_loss(moments, **options, prior_std=loss.prior_std)
+    assert other.l2 == pytest.approx(0.0 if "omega" in loss.fit else 1 / 569)
+    assert replace(other, l2=loss.l2) == loss  # nothing else changes
+
+
+def test_labels_that_say_nothing_leave_the_l2_of_the_prior() -> None:
+    moments = moments_of(from_arrays(np.array([[1.0, 2], [1, 2]]), [1, -1]), 3)
+    assert fit_loss(moments, range_=1.0).l2 == 0.5
 
 
 def test_in_units_of_the_prior_the_fit_does_not_depend_on_l2() -> None:

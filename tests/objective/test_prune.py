@@ -50,12 +50,14 @@ def test_the_minimisers_are_kept(
 
 
 def test_a_narrow_range_is_solved_outright() -> None:
-    made = compile("synthetic", bits=3, range_=0.2, shrink=True)
+    made = compile("synthetic", scale="none", bias=False, bits=3, range_=0.2, shrink=True)
     assert made.pubo.variables == 0
-    full = compile("synthetic:features=4", bits=2, range_=0.2)
+    full = compile("synthetic:features=4", scale="none", bias=False, bits=2, range_=0.2)
     states = judge.all_assignments(full.pubo.variables)
     best = full.pubo.decode(states[full.pubo.energies(states).argmin()])
-    solved = compile("synthetic:features=4", bits=2, range_=0.2, shrink=True)
+    solved = compile(
+        "synthetic:features=4", scale="none", bias=False, bits=2, range_=0.2, shrink=True
+    )
     np.testing.assert_allclose(solved.pubo.decode(np.zeros((1, 0)))[0], best)
 
 

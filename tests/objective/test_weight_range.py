@@ -53,7 +53,7 @@ def test_the_auto_range_holds_for_classifiers_found_from_the_examples(
 ) -> None:
     """Restarted coordinate descent on the examples themselves, on a grid of eight levels."""
     data = prepare(read(name), scale=scale, features=6, bias=bias)
-    loss = fit_loss(moments_of(data, order))
+    loss = fit_loss(moments_of(data, order), prior_std=1.0)
     levels = np.linspace(-1, 1, 9) * loss.zeta
     best, chosen = judge.coordinate_search(
         dense(data), np.asarray(data.y), levels, loss.coefficients, loss.l2, starts=40

@@ -10,7 +10,9 @@ from qcompile.objective.weight_space import weight_cubic
 @pytest.mark.parametrize("bits", [2, 3, 4])
 @pytest.mark.parametrize("shrink", [False, True])
 def test_weight_space_is_the_polynomial(bits: int, shrink: bool) -> None:
-    pubo = compile("mease-wyner", bits=bits, features=5, shrink=shrink).pubo
+    pubo = compile(
+        "mease-wyner", scale="none", bias=False, bits=bits, features=5, shrink=shrink
+    ).pubo
     cubic = weight_cubic(pubo)
     assert cubic is not None and pubo.encoding is not None
     states = np.random.default_rng(0).integers(0, 2, (200, pubo.variables))

@@ -20,7 +20,7 @@ def test_complete_cubics_need_turans_number(variables: int) -> None:
 
 @pytest.mark.slow
 def test_indicators_of_l0_do_not_hide_a_complete_cubic() -> None:
-    qubo = compile("synthetic:features=5", bits=2, l0=0.1).quadratize()
+    qubo = compile("synthetic:features=5", scale="none", bias=False, bits=2, l0=0.1).quadratize()
     assert qubo.method == "halves"
     counted = account(qubo)
     assert (counted["product_ancillas"], counted["l0_ancillas"]) == (halves_bound(10), 5)

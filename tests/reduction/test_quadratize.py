@@ -81,9 +81,13 @@ def test_real_one_hot_data(real_data: object) -> None:
     from pathlib import Path
 
     folder = Path(str(real_data))
-    adult = compile(folder / "adult9.svm.xz", bits=1, range_=1.0, rows=32561).quadratize()
+    adult = compile(
+        folder / "adult9.svm.xz", bits=1, range_=1.0, rows=32561, scale="none", bias=False
+    ).quadratize()
     assert len(adult.ancillas) <= 2023
-    mushrooms = compile(folder / "mushrooms.svm.xz", bits=1, range_=1.0).quadratize()
+    mushrooms = compile(
+        folder / "mushrooms.svm.xz", bits=1, range_=1.0, scale="none", bias=False
+    ).quadratize()
     assert len(mushrooms.ancillas) <= 1158
 
 

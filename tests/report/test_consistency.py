@@ -27,7 +27,7 @@ from qcompile.stages.samples import samples_of
 
 
 def test_artifacts_of_different_runs_are_refused(folder: Path, tmp_path: Path) -> None:
-    other = qcompile.compile("synthetic", bits=2).quadratize()
+    other = qcompile.compile("synthetic", scale="none", bias=False, bits=2).quadratize()
     save_qubo(other, tmp_path / "qubo.json")
     with pytest.raises(InputError, match="two files that hold a qubo"):
         gather([str(folder), str(tmp_path / "qubo.json")])

@@ -66,9 +66,13 @@ def test_errors_come_back_from_workers(client: Any, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="= with Dask or data in several parts"):
             compile(pattern, data=options, client=client)
     with pytest.raises(InputError, match="workers cannot read it"):
-        compile("synthetic", client=client)
+        compile("synthetic", scale="none", bias=False, client=client)
     with pytest.raises(InputError, match="only the restarts of anneal"):
-        solve(compile("synthetic", bits=1).pubo, solver="exact", client=client)
+        solve(
+            compile("synthetic", scale="none", bias=False, bits=1).pubo,
+            solver="exact",
+            client=client,
+        )
 
 
 def _die(number: int) -> int:
@@ -115,7 +119,7 @@ def test_a_cluster_that_is_gone(pattern: str) -> None:
         other = distributed.Client(made, set_as_default=False)
         results = in_order(other, time.sleep, [0, 600])
         next(results)
-    pubo = compile("synthetic:examples=50", bits=1).pubo
+    pubo = compile("synthetic:examples=50", scale="none", bias=False, bits=1).pubo
     for ask in (lambda: next(results), lambda: solve(pubo, client=other)):
         with pytest.raises(QcompileError, match="the Dask cluster is gone") as caught:
             ask()

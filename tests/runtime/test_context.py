@@ -241,7 +241,9 @@ def test_train_sends_the_search_and_nothing_else(order: int, fake: FakeClient) -
 
 
 def test_a_cluster_around_the_call_is_used_like_one_given_to_it(fake: FakeClient) -> None:
-    pubo = qcompile.compile("synthetic:examples=50,features=3", bits=2).pubo
+    pubo = qcompile.compile(
+        "synthetic:examples=50,features=3", scale="none", bias=False, bits=2
+    ).pubo
     with cluster.using(fake):
         there = solve(pubo, reads=8)
         with pytest.raises(qcompile.InputError, match="only the restarts of anneal"):
@@ -274,9 +276,10 @@ def test_callbacks_count_one_thing(tmp_path: Path) -> None:
         (tmp_path / f"part-{number}.svm").write_text(text)
     size, data = len(text), read(tmp_path / "part-0.svm")
     cases: list[tuple[Any, dict[str, Any], Counts]] = [
-        (tmp_path / "part-0.svm", {}, [(size, size)]),
+        (tmp_path / "part-0.svm", {}, [(size, 2 * size), (2 * size, 2 * size)]),
+        (tmp_path / "part-0.svm", {"scale": "none", "bias": False}, [(size, size)]),
         (tmp_path / "part-0.svm", {"scale": "standard"}, [(size, size)]),
-        (tmp_path / "part-*.svm", {}, [(1, 3), (2, 3), (3, 3)]),
+        (tmp_path / "part-*.svm", {"scale": "none", "bias": False}, [(1, 3), (2, 3), (3, 3)]),
         (
             tmp_path / "part-*.svm",
             {"shuffle": True},
@@ -295,7 +298,9 @@ def test_callbacks_count_one_thing(tmp_path: Path) -> None:
 
 
 def test_the_search_for_chains_does_not_count_for_solve() -> None:
-    pubo = qcompile.compile("synthetic:examples=50,features=2", bits=1).pubo
+    pubo = qcompile.compile(
+        "synthetic:examples=50,features=2", scale="none", bias=False, bits=1
+    ).pubo
     told = Recorder()
     solve(pubo, solver="mock", reads=5, machine=qcompile.load_machine("chimera4"), progress=told)
     assert told.counts == []

@@ -55,8 +55,10 @@ def test_weights_and_bits_reach_the_same_optimum() -> None:
 
 
 def test_weight_space_is_refused_where_there_is_none() -> None:
-    data = compile("breast-cancer", bits=2, features=4, scale="standard", l0=0.1).pubo
-    dropped = compile("breast-cancer", bits=2, features=4, scale="standard", threshold=1e-3).pubo
+    data = compile("breast-cancer", bits=2, features=4, scale="standard", bias=False, l0=0.1).pubo
+    dropped = compile(
+        "breast-cancer", bits=2, features=4, scale="standard", bias=False, threshold=1e-3
+    ).pubo
     for pubo in (polynomial(6, 3), data, dropped, polynomial(6, 4)):
         assert weight_cubic(pubo) is None
         with pytest.raises(InputError, match="not a cubic of weights"):

@@ -22,7 +22,7 @@ from tests.problems import polynomial
 
 @pytest.mark.slow
 def test_samplers_of_others_may_be_given() -> None:
-    compiled = compile("breast-cancer", bits=1, features=4, scale="standard")
+    compiled = compile("breast-cancer", bits=1, features=4, scale="standard", bias=False)
     best = brute_force(compiled.pubo).min()
     machine = MockDWaveSampler(topology_type="zephyr", topology_shape=[2, 4])
     for sampler in (dimod.ExactSolver(), SimulatedAnnealingSampler(), machine):
@@ -34,7 +34,7 @@ def test_samplers_of_others_may_be_given() -> None:
 
 
 def test_embedded_problems_are_solved_on_their_chains() -> None:
-    compiled = compile("breast-cancer", bits=1, features=4, scale="standard")
+    compiled = compile("breast-cancer", bits=1, features=4, scale="standard", bias=False)
     embedded = embed(
         compiled.quadratize(), load_machine("chimera4").without([3]), method="biclique"
     )

@@ -15,7 +15,7 @@ from tests.problems import polynomial
 
 @pytest.mark.slow
 def test_restarts_survive_a_death_too(client: Any) -> None:
-    pubo = compile("synthetic:examples=200", bits=3).pubo
+    pubo = compile("synthetic:examples=200", scale="none", bias=False, bits=3).pubo
     local = solve(pubo, reads=64, sweeps=400, seed=3)
     client.wait_for_workers(2, timeout=60)
     victim = sorted(client.run(os.getpid).values())[0]
@@ -39,7 +39,7 @@ def test_restarts_survive_a_death_too(client: Any) -> None:
 def test_ctrl_c_keeps_the_best_of_what_the_workers_made(
     client: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    pubo = compile("synthetic:examples=200", bits=3).pubo
+    pubo = compile("synthetic:examples=200", scale="none", bias=False, bits=3).pubo
     first: list[int] = []
 
     def interrupt(done: int, whole: int | None) -> None:
@@ -62,7 +62,7 @@ def test_ctrl_c_keeps_the_best_of_what_the_workers_made(
 def test_restarts_are_those_made_here(client: Any) -> None:
     """In bits, in weights and over margins, whatever the number of reads."""
     for bits, reads in ((1, 10), (3, 65), (3, 1)):
-        pubo = compile("synthetic:examples=300", bits=bits).pubo
+        pubo = compile("synthetic:examples=300", scale="none", bias=False, bits=bits).pubo
         local, there = solve(pubo, reads=reads), solve(pubo, reads=reads, client=client)
         np.testing.assert_array_equal(local.bits, there.bits)
     data = read("mease-wyner").take(slice(300))

@@ -24,7 +24,7 @@ from tests.problems import polynomial
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_every_solver_finds_the_optimum_with_true_energies(solver: str) -> None:
-    compiled = compile("breast-cancer", bits=2, features=3, scale="standard")
+    compiled = compile("breast-cancer", bits=2, features=3, scale="standard", bias=False)
     found = solve(compiled.quadratize(), solver=solver, reads=100, seed=1)
     exact = brute_force(compiled.pubo)
     assert found.energies[0] == pytest.approx(exact.min())

@@ -178,12 +178,15 @@ def test_the_lines_say_what_one_asks_first() -> None:
     data = qcompile.read("long-servedio", rows=10)
     assert repr(data) == "Dataset(10 rows of 'long-servedio', 21 features)"
     assert repr(data.source) == "Source(name='long-servedio', rows=2000, seed=0)"
-    assert len(repr(qcompile.compile("synthetic", bits=2).quadratize())) < 120
+    assert (
+        len(repr(qcompile.compile("synthetic", scale="none", bias=False, bits=2).quadratize()))
+        < 120
+    )
 
 
 def test_a_line_does_no_work() -> None:
     """Neither the QUBO nor the graph of a machine is made to be printed."""
-    made = qcompile.compile("synthetic", bits=2)
+    made = qcompile.compile("synthetic", scale="none", bias=False, bits=2)
     machine = qcompile.load_machine("advantage")
     for thing in (made, machine):
         repr(thing), thing._repr_html_()

@@ -30,7 +30,7 @@ def test_the_lowest_count_what_is_equal() -> None:
 
 def test_reads_with_broken_chains_and_wrong_ancillas_are_counted(tmp_path: Path) -> None:
     """Equal states of different reads: each read counts for itself, in a file as well."""
-    qubo = compile("breast-cancer", bits=2, features=3, scale="standard").quadratize()
+    qubo = compile("breast-cancer", bits=2, features=3, scale="standard", bias=False).quadratize()
     rng = np.random.default_rng(3)
     rows = rng.integers(0, 2, (60, qubo.variables), dtype=np.int8)
     rows[:, : qubo.logical] = rows[np.arange(60) % 4, : qubo.logical]

@@ -156,7 +156,7 @@ def test_unknown_entries_of_files_survive_a_round_trip(tmp_path: Path) -> None:
     ],
 )
 def test_rows_are_not_read_again_by_an_invalid_record(record: Any, message: str) -> None:
-    made = qcompile.compile("long-servedio", order=1, bits=1)
+    made = qcompile.compile("long-servedio", scale="none", bias=False, order=1, bits=1)
     problem = replace(made.pubo, origin=replace(made.pubo.origin, source=Source.of(record)))
     with pytest.raises(InputError, match=message):
         same_rows("long-servedio", problem)
