@@ -52,7 +52,7 @@ def test_what_does_not_fit_is_cut_into_blocks(bits: int) -> None:
     found = estimate_rounds(machine, 300, bits=bits)
     assert found.largest_step_bits == 64 and found.blocks == math.ceil(301 / (64 // bits))
     assert found.step_bits <= 64 and found.step_bits % bits == 0
-    assert found.blocks * found.step_bits >= found.bits == 301 * bits
+    assert found.bits == 301 * bits <= found.blocks * found.step_bits
     assert found.rounds == 40 * found.blocks
     assert estimate_rounds(machine, 300, bits=bits, rounds=7).rounds == 7
 
