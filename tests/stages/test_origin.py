@@ -59,8 +59,8 @@ def test_files_keep_the_origin(made: qcompile.Compiled, ending: str, tmp_path: P
 def test_a_problem_over_margins_has_an_origin_too() -> None:
     data = qcompile.prepare(qcompile.read("breast-cancer", rows=30), features=5, scale="standard")
     found = qcompile.train(data, bits=2, l0=0.02, loss=qcompile.LossOptions(order=8))
-    origin = found.problem.origin
     assert isinstance(found.problem, Pubo) and not found.problem.num_terms
+    origin = found.problem.origin
     assert origin.encoding is not None and origin.loss == found.loss and origin.l0 == 0.02
     assert origin.preparation is data.preparation and origin.source == data.source
 
