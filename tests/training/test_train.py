@@ -77,6 +77,7 @@ def test_high_orders_are_annealed_over_the_margins(cancer: Dataset) -> None:
     assert found.samples.info["space"] == "margins"
     weights = found.classifier.weights
     objective = float(np.mean(found.loss(cancer.margins(weights))))
+    objective += found.loss.l2 / 2 * float(weights @ weights)
     assert found.classifier.source["energy"] == pytest.approx(objective)
     assert found.errors["train"] < 0.1
 
@@ -96,7 +97,8 @@ def test_sixteen_bits_reach_the_largest_weight() -> None:
     x = np.ones((6, 2)) * np.array([1, -1, 1, -1, 1, -1])[:, None]
     data = from_arrays(x, np.array([1, -1, 1, -1, 1, -1]))
     for bits in (15, 16):
-        found = train(data, bits=bits, loss=LossOptions(order=1, range_=1.0))
+        loss = LossOptions(order=1, range_=1.0)
+        found = train(data, bits=bits, loss=loss, preparation={})
         assert found.classifier.weights == pytest.approx([1.0, 1.0])
 
 
