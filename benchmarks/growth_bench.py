@@ -1,6 +1,7 @@
-"""How time and memory of compiling grow with rows, features, bits and order; fitted exponents.
+"""How time and memory grow with rows, features, bits and order; fitted exponents.
 
-Rows come in blocks, as from a file: after the moments nothing depends on their number.
+Compiling one polynomial: rows come in blocks, as from a file, and after the moments nothing depends
+on their number. Training in rounds: all rows are held, and each round goes over them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import options, peak_memory, row
-from qcompile import Dataset, discretize, fit_loss, from_arrays, moments_of, quadratize
+from qcompile import Dataset, discretize, fit_loss, from_arrays, moments_of, quadratize, train
 
 STAGES = ("moments", "loss", "pubo", "qubo")
 _BLOCK = 100_000
@@ -79,22 +80,31 @@ def grow(name: str, sizes: list[int], case: Case, repeat: int) -> list[dict[str,
     return rows
 
 
-def main() -> None:
-    """Vary rows, features, bits, and features at order 6."""
-    chosen = options(__doc__)
-    repeat = 1 if chosen.tiny else chosen.repeat
-    usual = {"rows": 10_000, "features": 20, "bits": 4, "order": 3}
-    stages({**usual, "rows": 100, "features": 4})  # compiles the kernels
-    sixth = {**usual, "bits": 1, "order": 6}
-    stages({**sixth, "rows": 100, "features": 4})
-    if chosen.tiny:
-        grow("rows", [100, 1000], {**usual, "features": 4}, repeat)
-        return
-    rows = grow("rows", [10**k for k in range(3, 8)], usual, repeat)
-    rows += grow("features", [10, 20, 40, 60, 80, 100], usual, repeat)
-    rows += grow("bits", [1, 2, 4, 6, 8], usual, repeat)
-    rows += grow("features", [8, 10, 12, 14, 16, 18], sixth, 1)
-    path = Path(__file__).parent / "results" / "growth.csv"
+def trained(case: Case) -> dict[str, float]:
+    """Seconds of a training in rounds, and of one of its rounds."""
+    data = block(case["rows"], case["features"])
+    began = time.perf_counter()
+    found = train(data, seed=0)
+    seconds = time.perf_counter() - began
+    return {"train": seconds, "a_round": seconds / max(1, len(found.rounds))}
+
+
+def grow_rounds(name: str, sizes: list[int], case: Case) -> list[dict[str, Any]]:
+    """Vary one size of a training in rounds; print a line for each, then the exponents."""
+    rows: list[dict[str, Any]] = []
+    for size in sizes:
+        own = {**case, name: size}
+        seconds, memory = trained(own), peak_memory(trained, own) / 1e6
+        rows.append({"varied": name, **own, **seconds, "peak_MB": memory})
+        row(f"rounds, {name} {size:,}", **seconds, peak_MB=memory)
+    fitted = {s: exponent(sizes, [float(r[s]) for r in rows]) for s in ("train", "a_round")}
+    row(f"exponents in {name}", **fitted)
+    return rows
+
+
+def write(rows: list[dict[str, Any]], name: str) -> None:
+    """Write lines as CSV into the folder of results."""
+    path = Path(__file__).parent / "results" / name
     path.parent.mkdir(exist_ok=True)
     with path.open("w", newline="") as stream:
         writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
@@ -103,6 +113,30 @@ def main() -> None:
             {k: f"{v:.4g}" if isinstance(v, float) else v for k, v in r.items()} for r in rows
         )
     print(f"written {path}")
+
+
+def main() -> None:
+    """Vary rows, features, bits, and features at order 6; rows and features of rounds."""
+    chosen = options(__doc__)
+    repeat = 1 if chosen.tiny else chosen.repeat
+    usual = {"rows": 10_000, "features": 20, "bits": 4, "order": 3}
+    stages({**usual, "rows": 100, "features": 4})  # compiles the kernels
+    trained({"rows": 100, "features": 4})
+    sixth = {**usual, "bits": 1, "order": 6}
+    stages({**sixth, "rows": 100, "features": 4})
+    if chosen.tiny:
+        grow("rows", [100, 1000], {**usual, "features": 4}, repeat)
+        grow_rounds("rows", [100, 1000], {"rows": 0, "features": 4})
+        return
+    rows = grow("rows", [10**k for k in range(3, 8)], usual, repeat)
+    rows += grow("features", [10, 20, 40, 60, 80, 100], usual, repeat)
+    rows += grow("bits", [1, 2, 4, 6, 8], usual, repeat)
+    rows += grow("features", [8, 10, 12, 14, 16, 18], sixth, 1)
+    write(rows, "growth.csv")
+    in_rounds = grow_rounds("rows", [10**k for k in range(3, 7)], {"rows": 0, "features": 20})
+    many = {"rows": 10_000, "features": 0}
+    in_rounds += grow_rounds("features", [10, 30, 100, 300], many)
+    write(in_rounds, "growth_rounds.csv")
 
 
 if __name__ == "__main__":
