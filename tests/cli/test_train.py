@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from qcompile import from_arrays
 from qcompile.cli.app import main
 from qcompile.data.svmlight import save_svmlight
+from qcompile.training.l2_path import PATH
 
 
 def test_the_command_trains(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,7 +90,7 @@ def test_a_classifier_that_learnt_nothing_is_told(
     assert "wrong on 50.0% of the training rows" in told.err and "a smaller --l2" in told.err
     assert main(["train", str(file)]) == 0
     told = capsys.readouterr()
-    assert told.err == "" and "train error              0.0000" in told.out
+    assert told.err == "" and re.search(r"^train error +0\.0000$", told.out, re.MULTILINE)
 
 
 def test_a_model_never_replaces_its_validation_data(
@@ -140,10 +142,8 @@ def test_rounds_are_the_default_and_are_listed(told: Told, tmp_path: Path) -> No
     objectives = [own["objective"] for own in rounds]
     assert objectives == sorted(objectives, reverse=True)
     ours, descent = found["where_accuracy_is_lost"]
-    assert (ours["classifier"], descent["classifier"]) == (
-        "trained in rounds",
-        "descent (L-BFGS) from 0",
-    )
+    names = ours["classifier"], descent["classifier"]
+    assert names == ("trained in rounds", "descent (L-BFGS)")
     assert ours["objective"] == pytest.approx(objectives[-1])
     assert ours["objective"] < descent["objective"] + 1e-3
     assert list(found["errors"]) == ["train", "test"]
@@ -155,8 +155,9 @@ def test_rounds_are_the_default_and_are_listed(told: Told, tmp_path: Path) -> No
 
 def test_the_same_seed_writes_the_same_model(noisy: str, tmp_path: Path) -> None:
     one, two, other = (tmp_path / f"{name}.json" for name in "abc")
+    weak = ["-n", "1", "--sweeps", "1"]  # so weak a search that its random numbers matter
     for path, seed in ((one, "1"), (two, "1"), (other, "2")):
-        assert main(["train", noisy, "--seed", seed, "-o", str(path), "-q"]) == 0
+        assert main(["train", noisy, *weak, "--seed", seed, "-o", str(path), "-q"]) == 0
     assert one.read_bytes() == two.read_bytes() != other.read_bytes()
 
 
@@ -179,7 +180,7 @@ def test_the_paper_is_asked_for_or_chosen_by_its_options(
 def test_the_price_of_weights_is_chosen_by_cross_validation(told: Told, tmp_path: Path) -> None:
     found = told("--l2", "cv", "--solver", "descent")
     prices = {trial["l2"] for trial in found["cross_validation"]}
-    assert len(prices) == 8 and found["l2"] == found["cross_validation"][0]["l2"]
+    assert len(prices) == len(PATH) and found["l2"] == found["cross_validation"][0]["l2"]
     model = tmp_path / "model.json"
     grid = ["--cv", "3", "--grid", "l2=0.5,0.001"]
     found = told(*grid, "-o", str(model))
