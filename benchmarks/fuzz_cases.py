@@ -126,7 +126,8 @@ def _compiled() -> tuple[Any, Any]:
 
     name = "synthetic:examples=20,features=2"
     few = QuboOptions(max_ancillas=1)
-    return compile(name, bits=2), compile(name, bits=2, qubo=few, l0=0.1)
+    plain = compile(name, bits=2, bias=False)
+    return plain, compile(name, bits=2, bias=False, qubo=few, l0=0.1)
 
 
 def _of_polynomials(folder: Path) -> Iterator[Reader]:

@@ -88,7 +88,7 @@ def train(
     """
     method = _method(method, bits, l0, loss)
     if method == "paper" and rounds is not None:
-        raise InputError('rounds= belongs to method="rounds"; leave out bits=, l0= and loss=')
+        raise InputError('rounds= belongs to method="rounds"; leave out the parameters of "paper"')
     wanted = None if preparation is None else PrepareOptions.of(preparation)
     if wanted is None and data.preparation.is_identity:
         wanted = _RAW

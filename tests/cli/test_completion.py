@@ -122,14 +122,17 @@ def test_all_options_of_each_command_are_completed(shell: Shell, here: Path, nam
 
 
 def test_choices_of_every_option_are_completed(shell: Shell, here: Path) -> None:
-    seen = 0
+    seen = set()
     for name, command in commands().items():
         for action in command._actions:
-            if action.choices is not None and action.option_strings:
-                words = [str(choice) for choice in action.choices]
-                assert shell.ask(name, action.option_strings[-1], "") == sorted(words)
-                seen += 1
-    assert seen > 10
+            if action.choices is None or not action.option_strings:
+                continue
+            option, words = action.option_strings[-1], sorted(map(str, action.choices))
+            # zsh takes long to start: options that many commands have are tried once there
+            if shell.name != "zsh" or (option, *words) not in seen:
+                assert shell.ask(name, option, "") == words
+                seen.add((option, *words))
+    assert len(seen) > 5
     assert shell.ask("completion", "") == ["bash", "fish", "zsh"]
 
 
@@ -162,7 +165,7 @@ def test_values_are_completed_by_what_they_are(
 
 
 def test_values_after_an_equal_sign_are_completed(shell: Shell, here: Path) -> None:
-    scalings = ["max-abs", "none", "standard", "unit-norm"]
+    scalings = ["max-abs", "none", "robust", "standard", "unit-norm"]
     if shell.name == "bash":
         assert shell.ask("compile", "--scale", "=") == scalings
         assert shell.ask("compile", "--scale", "=", "m") == ["max-abs"]

@@ -41,8 +41,8 @@ def messages() -> Iterator[tuple[str, str]]:
                 yield f"{path.relative_to(PACKAGE)}:{node.lineno}", node.value
 
 
-# Parameters of functions that no command calls.
-ONLY_PYTHON = {"form", "labels"}
+# Parameters that no command has: it does not call the function, or has refused before.
+ONLY_PYTHON = {"form", "labels", "loss"}
 HTML = ("report/", "stages/display.py")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from qcompile import InputError, QcompileError, compile, cross_validate, prepare, read, solve, train
-from qcompile.cli.app import main
+from qcompile.cli.app import _parser, main
 from qcompile.data.options import DataOptions
 from qcompile.objective.fit import LossOptions
 from qcompile.pipeline import load_moments_of
@@ -152,8 +152,10 @@ def test_without_dask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     assert "pip install 'qcompile-anneal[dask]'" in capsys.readouterr().err
 
 
-def test_the_command(pattern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A cluster made here gives the file that one machine gives."""
+def test_the_command(
+    client: Any, pattern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A cluster made here, or elsewhere, gives the file that one machine gives."""
     one, two = str(tmp_path / "one-qubo.json"), str(tmp_path / "two-qubo.json")
     assert main(["compile", pattern, "--bits", "2", "--emit", one, "-q"]) == 0
     assert main(["compile", pattern, "--bits", "2", "--emit", two, "-q", "--dask"]) == 0
@@ -166,7 +168,9 @@ def test_the_command(pattern: str, tmp_path: Path, capsys: pytest.CaptureFixture
         assert "write --dask last" in capsys.readouterr().err
     alone = str(tmp_path / "part-04.svm")
     assert main(["compile", alone, "--bits", "1", "--emit", one, "-q"]) == 0
-    assert main(["compile", alone, "--bits", "1", "--emit", two, "-q", "--dask=local"]) == 0
+    assert _parser().parse_args(["compile", alone, "--dask=local"]).dask == "local"
+    there = f"--dask={client.scheduler.address}"
+    assert main(["compile", alone, "--bits", "1", "--emit", two, "-q", there]) == 0
     assert Path(one).read_bytes() == Path(two).read_bytes()
 
 

@@ -39,7 +39,7 @@ def _sum(one: Terms, two: Terms, sign: int) -> Terms:
     return {k: v for k in keys if (v := one.get(k, 0) + sign * two.get(k, 0)) or not k}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(pairs())
 def test_sums_and_differences_are_those_of_dictionaries(case: tuple[int, Terms, Terms]) -> None:
     variables, one, two = case
@@ -49,7 +49,7 @@ def test_sums_and_differences_are_those_of_dictionaries(case: tuple[int, Terms, 
     assert (first + second).variables == variables
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 2**31 - 1), min_size=5, max_size=5).map(tuple), min_size=1))
 def test_rows_are_sorted_as_tuples_are(rows: list[tuple[int, ...]]) -> None:
     order = order_of_rows(np.array(rows, dtype=np.int32))

@@ -10,6 +10,7 @@ from qcompile import (
     InputError,
     fit_loss,
     from_arrays,
+    load_machine,
     moments_of,
     prepare,
     read,
@@ -63,7 +64,8 @@ def test_preparation_is_a_record_or_a_dictionary() -> None:
 @pytest.mark.parametrize("solver", ["exact", "neal", "mock"])
 def test_training_takes_any_solver(cancer: Dataset, solver: str) -> None:
     small = prepare(read("breast-cancer"), scale="standard", features=4)
-    found = train(small, bits=1, options=SolveOptions(solver=solver, reads=20))
+    options = SolveOptions(solver=solver, reads=20)
+    found = train(small, bits=1, options=options, machine=load_machine("pegasus4"))
     exact = train(small, bits=1, options=SolveOptions(solver="exact"))
     assert found.samples is not None and exact.samples is not None
     assert found.samples.energies[0] == pytest.approx(exact.samples.energies[0])
