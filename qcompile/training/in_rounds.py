@@ -194,7 +194,7 @@ def _risks(task: Task, found: Found, classifier: Classifier) -> tuple[Risk, ...]
 def _notes(rows: Dataset, found: Found, error: float, compared: Sequence[Risk]) -> list[str]:
     """Return what the user should know."""
     notes = []
-    if error > rows.baseline_error:
+    if error >= rows.baseline_error:
         notes.append(
             f"the classifier is wrong on {error:.1%} of the training rows, and always giving the "
             f'commoner label on {rows.baseline_error:.1%}: try a smaller l2=, or l2="cv"'
