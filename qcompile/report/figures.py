@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qcompile.training.l2_path import L2Trial
 from qcompile.training.risks import Risk
+from qcompile.training.rounds import Round
 
 __all__ = [
     "BINS",
@@ -24,6 +26,7 @@ __all__ = [
     "MachineRow",
     "Report",
     "Stage",
+    "Trace",
     "Weights",
     "counted",
     "histogram_of",
@@ -36,6 +39,7 @@ TITLES = {
     "budget": "qubits against machines",
     "ancillas": "ancillas and penalties",
     "chip": "the embedding on the chip",
+    "rounds": "the rounds of the training",
     "energies": "energies of the samples",
     "weights": "weights",
     "confusion": "confusion matrix",
@@ -189,6 +193,28 @@ class Energies:
 
 
 @dataclass(frozen=True)
+class Trace:
+    """The rounds of a training, and how the price `l2` of the weights was chosen.
+
+    `objective` is F of the classifier, `descent` what L-BFGS reaches from 0, or None if it was not
+    tried. `chained` says that the solver had chains.
+    """
+
+    rounds: tuple[Round, ...]
+    objective: float
+    descent: float | None
+    l2: float | None
+    trials: tuple[L2Trial, ...]
+    chained: bool
+
+    @property
+    def starts(self) -> tuple[tuple[Round, ...], ...]:
+        """The rounds of each start that made any."""
+        numbers = sorted({own.start for own in self.rounds})
+        return tuple(tuple(r for r in self.rounds if r.start == number) for number in numbers)
+
+
+@dataclass(frozen=True)
 class Weights:
     """The largest weights by column; `limits` are the smallest and the largest possible weight."""
 
@@ -239,10 +265,12 @@ class Report:
     budget: Budget | None
     ancillas: AncillaNumbers | None
     chip: Chip | None
+    rounds: Trace | None
     energies: Energies | None
     weights: Weights | None
     confusion: tuple[Confusion, ...]
     risks: tuple[Risk, ...]
+    in_rounds: bool = False
     notes: tuple[str, ...] = ()
     absent: tuple[tuple[str, str], ...] = ()
 

@@ -22,6 +22,8 @@ from qcompile.files.samples import load_samples
 from qcompile.leap.job_store import load_job
 from qcompile.moments.accumulate import moments_of
 from qcompile.report.consistency import are_rows_of, checked, hides_rows
+from qcompile.report.figures import Trace
+from qcompile.report.result_figures import has_chains
 from qcompile.report.run import Run
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.problem import Problem
@@ -174,7 +176,22 @@ def trained_run(trained: Trained, parts: Mapping[str, Dataset | None]) -> Run:
         classifier=trained.classifier,
         parts=tuple((name, rows) for name, rows in parts.items() if rows is not None),
         risks=trained.risks,
+        trace=_trace(trained) if trained.method == "rounds" else None,
         notes=trained.notes,
+    )
+
+
+def _trace(trained: Trained) -> Trace:
+    """Return the rounds of a training."""
+    # the first risk is that of the classifier, the second that of descent if it was tried
+    broken = any(own.broken > 0 for own in trained.rounds)
+    return Trace(
+        rounds=trained.rounds,
+        objective=trained.objective,
+        descent=trained.risks[1].objective if len(trained.risks) > 1 else None,
+        l2=trained.l2,
+        trials=trained.trials,
+        chained=broken or (trained.samples is not None and has_chains(trained.samples)),
     )
 
 
