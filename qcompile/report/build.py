@@ -129,6 +129,7 @@ def _pipeline(run: Run) -> Iterable[Stage]:
         details = (
             f"{many(run.qubo.logical, 'bit')} + {many(len(run.qubo.ancillas), 'ancilla')}",
             many(len(run.qubo.first), "pair"),
+            *_which_step(run),
         )
         yield Stage("QUBO", many(run.qubo.variables, "qubit"), details, "quadratize")
     # chains that the samples did not use are shown last
@@ -194,9 +195,14 @@ def _pubo_stage(run: Run) -> Stage:
     else:
         counts = [f"{count:,} of degree {j}" for j, count in enumerate(pubo.terms, 1) if count]
         details = (f"{many(pubo.num_terms, 'term')}:", *counts)
+    return Stage(
+        "polynomial", many(pubo.variables, "bit"), (*details, *_which_step(run)), "discretize"
+    )
+
+
+def _which_step(run: Run) -> Iterable[str]:
     if run.of_step:
-        details += ("of a step" if run.trace is None else "of the last step taken",)
-    return Stage("polynomial", many(pubo.variables, "bit"), details, "discretize")
+        yield "of one step" if run.trace is None else "of the last step taken"
 
 
 def _chain_stage(run: Run, made_by: str) -> Iterable[Stage]:

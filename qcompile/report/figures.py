@@ -35,11 +35,11 @@ __all__ = [
 
 BINS = 24
 TITLES = {
+    "rounds": "the rounds of the training",
     "loss": "the loss against 0-1",
     "budget": "qubits against machines",
     "ancillas": "ancillas and penalties",
     "chip": "the embedding on the chip",
-    "rounds": "the rounds of the training",
     "energies": "energies of the samples",
     "weights": "weights",
     "confusion": "confusion matrix",
@@ -92,7 +92,7 @@ class MachineRow:
     """The qubits that a machine has and those that the problem takes.
 
     `measured` says that they were counted in an embedding, `ideal` that its graph has no dead
-    qubits.
+    qubits, `whole` that the chains are those of a complete graph.
     """
 
     name: str
@@ -102,6 +102,7 @@ class MachineRow:
     fits: bool | None
     measured: bool
     ideal: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True)

@@ -83,11 +83,11 @@ def _body(report: Report) -> Iterable[Markup]:
     if report.pipeline:
         yield _card("pipeline", "The pipeline", pipeline_section(report.pipeline))
     sections = [
+        _section("rounds", round_section(report.rounds) if report.rounds else ()),
         _section("loss", loss_section(report.loss) if report.loss else ()),
         _section("budget", budget_section(report.budget) if report.budget else ()),
         _section("ancillas", ancilla_section(report.ancillas) if report.ancillas else ()),
         _section("chip", chip_section(report.chip) if report.chip else ()),
-        _section("rounds", round_section(report.rounds) if report.rounds else ()),
         _section("energies", energy_section(report.energies) if report.energies else ()),
         _section("weights", weight_section(report.weights) if report.weights else ()),
         _section("confusion", confusion_section(report.confusion) if report.confusion else ()),
