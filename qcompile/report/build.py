@@ -86,7 +86,9 @@ def _why(run: Run, section: str) -> str:
 
 
 def _why_no_step(trace: Trace) -> str:
-    return "no step was taken" if trace.rounds else "it was trained by descent, without rounds"
+    if trace.by_descent:
+        return "it was trained by descent, without rounds"
+    return "no step was taken" if trace.rounds else "the training ended before its first round"
 
 
 def _facts(run: Run) -> Iterable[tuple[str, str]]:
@@ -126,12 +128,12 @@ def _pipeline(run: Run) -> Iterable[Stage]:
     if run.pubo is not None:
         yield _pubo_stage(run)
     if run.qubo is not None:
-        details = (
+        sizes = (
             f"{many(run.qubo.logical, 'bit')} + {many(len(run.qubo.ancillas), 'ancilla')}",
             many(len(run.qubo.first), "pair"),
             *_which_step(run),
         )
-        yield Stage("QUBO", many(run.qubo.variables, "qubit"), details, "quadratize")
+        yield Stage("QUBO", many(run.qubo.variables, "qubit"), sizes, "quadratize")
     # chains that the samples did not use are shown last
     apart = run.samples is not None and not through_these(run)
     if not apart:
@@ -182,7 +184,7 @@ def _starts_stage(trace: Trace) -> Iterable[str]:
 def _made_classifier(run: Run) -> str:
     """Return the pass that made the classifier."""
     if run.trace is not None:
-        return "choose" if run.trace.rounds else "descent"
+        return "descent" if run.trace.by_descent else "choose"
     # the file of a classifier alone: the record says whether it was decoded
     return "rounds" if run.in_rounds and run.problem is None else "decode"
 

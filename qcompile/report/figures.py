@@ -198,7 +198,7 @@ class Trace:
     """The rounds of a training, and how the price `l2` of the weights was chosen.
 
     `objective` is F of the classifier, `descent` what L-BFGS reaches from 0, or None if it was not
-    tried. `chained` says that the solver had chains.
+    tried. `chained` says that the solver had chains, `by_descent` that it was descent itself.
     """
 
     rounds: tuple[Round, ...]
@@ -207,12 +207,24 @@ class Trace:
     l2: float | None
     trials: tuple[L2Trial, ...]
     chained: bool
+    by_descent: bool = False
 
     @property
     def starts(self) -> tuple[tuple[Round, ...], ...]:
         """The rounds of each start that made any."""
         numbers = sorted({own.start for own in self.rounds})
         return tuple(tuple(r for r in self.rounds if r.start == number) for number in numbers)
+
+    @property
+    def before(self) -> tuple[float, ...]:
+        """F of each of these starts before its first round."""
+        first = [rounds[0] for rounds in self.starts]
+        return tuple(r.objective - (0.0 if r.rank is None else r.reached) for r in first)
+
+    @property
+    def last(self) -> int:
+        """The number of the last round, counted from 1; 0 without rounds."""
+        return max((own.number + 1 for own in self.rounds), default=0)
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from qcompile.files.samples import load_samples
 from qcompile.leap.job_store import load_job
 from qcompile.moments.accumulate import moments_of
 from qcompile.report.consistency import are_rows_of, checked, hides_rows
-from qcompile.report.figures import Trace
-from qcompile.report.result_figures import has_chains
+from qcompile.report.result_figures import trace_of_training
 from qcompile.report.run import Run
 from qcompile.report.step_risks import are_rows_of_step, step_risks
 from qcompile.stages.dataset import Dataset
@@ -177,22 +176,8 @@ def trained_run(trained: Trained, parts: Mapping[str, Dataset | None]) -> Run:
         classifier=trained.classifier,
         parts=tuple((name, rows) for name, rows in parts.items() if rows is not None),
         risks=trained.risks,
-        trace=_trace(trained) if trained.method == "rounds" else None,
+        trace=trace_of_training(trained) if trained.method == "rounds" else None,
         notes=trained.notes,
-    )
-
-
-def _trace(trained: Trained) -> Trace:
-    """Return the rounds of a training."""
-    # the first risk is that of the classifier, the second that of descent if it was tried
-    broken = any(own.broken > 0 for own in trained.rounds)
-    return Trace(
-        rounds=trained.rounds,
-        objective=trained.objective,
-        descent=trained.risks[1].objective if len(trained.risks) > 1 else None,
-        l2=trained.l2,
-        trials=trained.trials,
-        chained=broken or (trained.samples is not None and has_chains(trained.samples)),
     )
 
 
@@ -200,8 +185,8 @@ def with_data(run: Run, compiled_from: Dataset, every: Callable[[], Dataset]) ->
     """Add data for the confusion matrix and, if the problem was compiled from them, the risks.
 
     It was compiled from them if the numbers of rows agree and the energies of several states equal
-    their objectives on the rows, or for a step the polynomial fitted to the rows. If not, all rows that were given (`every`) are used, for the
-    confusion matrix only.
+    their objectives on the rows, or for a step the polynomial fitted to the rows. If not, all rows
+    that were given (`every`) are used, for the confusion matrix only.
     """
     found = _risks(run, compiled_from)
     if found:

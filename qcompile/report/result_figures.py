@@ -29,6 +29,7 @@ from qcompile.stages.step import Step
 
 if TYPE_CHECKING:
     from qcompile.stages.samples import Samples
+    from qcompile.training.trained import Trained
 
 __all__ = [
     "confusions_of",
@@ -37,6 +38,7 @@ __all__ = [
     "sampling_of",
     "through_these",
     "trace_of",
+    "trace_of_training",
     "weights_of",
 ]
 
@@ -166,6 +168,21 @@ def trace_of(run: Run) -> Trace | None:
     """Return the figure of the rounds; None if there were none and no price was chosen."""
     found = run.trace
     return found if found is not None and (found.rounds or found.trials) else None
+
+
+def trace_of_training(trained: Trained) -> Trace:
+    """Return the rounds of a training."""
+    # the first risk is that of the classifier, the second that of descent if it was tried
+    broken = any(own.broken > 0 for own in trained.rounds)
+    return Trace(
+        rounds=trained.rounds,
+        objective=trained.objective,
+        descent=trained.risks[1].objective if len(trained.risks) > 1 else None,
+        l2=trained.l2,
+        trials=trained.trials,
+        chained=broken or (trained.samples is not None and has_chains(trained.samples)),
+        by_descent=trained.classifier.source.solver == "descent",
+    )
 
 
 def _breaks(samples: Samples) -> Histogram | None:

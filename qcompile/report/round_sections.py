@@ -13,7 +13,7 @@ from qcompile.report.words import many, number
 from qcompile.training.l2_path import L2Trial
 from qcompile.training.rounds import Round
 
-__all__ = ["before", "round_section"]
+__all__ = ["round_section"]
 
 
 _MOST_OPEN = 12  # a longer table of rounds opens on a click
@@ -41,8 +41,10 @@ def round_section(found: Trace) -> Iterable[Markup]:
 
 
 def _lead(found: Trace) -> str:
-    if not found.rounds:
+    if found.by_descent:
         return "Trained by descent (L-BFGS), without rounds."
+    if not found.rounds:
+        return "The training ended before its first round."
     return (
         "Each round fits a polynomial around the weights, lets the solver look for a step within "
         "the radius, and takes the best of the lowest samples if it lowers the objective F. Then "
@@ -71,30 +73,23 @@ def _hue(rounds: Sequence[Round]) -> str:
     return f"h{rounds[0].start % svg.HUES}"
 
 
-def before(rounds: Sequence[Round]) -> float:
-    """Return the objective of a start before its first round."""
-    first = rounds[0]
-    return first.objective if first.rank is None else first.objective - first.reached
-
-
 def _objectives(found: Trace) -> Markup:
     """Draw F after each round, and what descent reaches."""
     lines: list[_Line] = []
     dots: list[_Line] = []
-    last = max(own.number for own in found.rounds) + 1
-    for rounds in found.starts:
-        path = [(0.0, before(rounds)), *((own.number + 1.0, own.objective) for own in rounds)]
+    for rounds, first in zip(found.starts, found.before, strict=True):
+        path = [(0.0, first), *((own.number + 1.0, own.objective) for own in rounds)]
         lines.append((path, _hue(rounds)))
         dots += _dots(rounds, lambda own: own.objective)
     if found.descent is not None:
-        lines.append(([(0.0, found.descent), (float(last), found.descent)], "step"))
+        lines.append(([(0.0, found.descent), (float(found.last), found.descent)], "step"))
     values = [value for path, _ in lines for _, value in path]
     picture = svg.curves(
         lines,
         title="Objective F after each round",
         says=_says(found),
         axis="round",
-        across=(0.0, float(last)),
+        across=(0.0, float(found.last)),
         up=_wider(min(values), max(values)),
         dots=dots,
         whole=True,
@@ -108,8 +103,8 @@ def _objectives(found: Trace) -> Markup:
 def _says(found: Trace) -> str:
     """Return where each start began and ended, in words."""
     ends = [
-        f"from {before(rounds):.5f} to {rounds[-1].objective:.5f} in {many(len(rounds), 'round')}"
-        for rounds in found.starts
+        f"from {first:.5f} to {rounds[-1].objective:.5f} in {many(len(rounds), 'round')}"
+        for rounds, first in zip(found.starts, found.before, strict=True)
     ]
     if len(ends) > 1:
         ends = [
@@ -158,7 +153,6 @@ def _regions(found: Trace) -> Markup:
         widths = [(own.number + 1.0, own.width) for own in rounds]
         lines += [(radii, _hue(rounds)), (widths, f"dash {_hue(rounds)}")]
         dots += _dots(rounds, lambda own: own.radius)
-    last = max(own.number for own in found.rounds) + 1
     values = [value for path, _ in lines for _, value in path]
     low, high = min(values), max(values)
     one, two = found.rounds[0], found.starts[0][-1]
@@ -168,7 +162,7 @@ def _regions(found: Trace) -> Markup:
         says=f"The radius goes from {number(one.radius)} to {number(two.radius)}, the width from "
         f"{number(one.width)} to {number(two.width)}.",
         axis="round; the upright axis is logarithmic",
-        across=(0.0, float(last)),
+        across=(0.0, float(found.last)),
         up=(low / 1.1, high * 1.1),
         dots=dots,
         log=(False, True),
