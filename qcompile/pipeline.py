@@ -128,10 +128,12 @@ def compile(
     rows of a data set.
 
     >>> compiled = compile("synthetic", order=3, bits=2)
+    >>> compiled.moments.features  # nine, and the constant one
+    10
     >>> compiled.pubo.terms
-    (18, 153, 816)
+    (20, 190, 1140)
     >>> compiled.quadratize().variables
-    90
+    110
     """
     data, loss, qubo = _options(data, loss, qubo, options)
     with shown_by(progress), cluster.using(client):

@@ -35,7 +35,7 @@ def _add_data_command(commands: Any) -> None:
         "data",
         summary="show a data set, or write it as svmlight text",
         example="""
-            qcompile data synthetic:features=4 --noise 0.1 --split 0.7 0.3 -o data.svm -o new.svm
+            qcompile data synthetic:features=3 --noise 0.1 --split 0.7 0.3 -o data.svm -o new.svm
             qcompile data breast-cancer -o data.svm
             qcompile data --list
         """,

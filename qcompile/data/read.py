@@ -71,8 +71,8 @@ def read_rows(
         memory.require(
             2 * used,  # joining the pieces needs their memory a second time
             f"{reader.name}: holding more than {found:,} rows",
-            "limit rows=, or leave out what needs all rows at once (scale=, features=, "
-            "shuffle=, noise=, bias=) so that the file is read in pieces",
+            "limit rows=, or leave out what needs all rows at once (features=, shuffle=, noise=, "
+            'scale="standard" or "max-abs") so that the file is read in pieces',
             announce=False,
         )
         if found == rows:

@@ -102,7 +102,7 @@ def fit_loss(
             notes.append(
                 f"the fitted loss rises at margin 0 (a_1 = {values[1]:.3g}): right answers cost "
                 "more than wrong ones. Features of very different sizes do this; "
-                'try scale="standard"'
+                'try scale="robust"'
             )
     draft = Loss(values, kind, std, 1.0, penalty, omega, tuple(notes))
     ranged = choose_range(moments, draft, range_)

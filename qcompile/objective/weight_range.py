@@ -132,7 +132,7 @@ def _no_better(data: Dataset) -> str:
     """Return the warning that nothing was learnt, with what most often helps."""
     prepared = data.preparation
     scaled = prepared.scale is not None or prepared.unit_norm
-    advice = [] if scaled else ['scale="standard"']
+    advice = [] if scaled else ['scale="robust"']
     advice += [] if prepared.bias else ["bias=True"]
     advice += ["more bits=", "another order="]
     return (

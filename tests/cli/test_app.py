@@ -102,7 +102,8 @@ def test_json_summaries_are_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "synthetic", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == 10_000
     assert main(["compile", "synthetic", "--bits=1", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["variables"] == 9
+    found = json.loads(capsys.readouterr().out)
+    assert (found["variables"], found["scale"], found["bias"]) == (10, "robust", True)
 
 
 @pytest.mark.slow
@@ -230,9 +231,10 @@ def test_help_and_completion_import_nothing_heavy() -> None:
     [
         ("compile data.svm --bits 1 --scale standard --prune --emit qubo.json",
          ["read", "prepare", "moments", "fit loss", "prune", "discretize", "quadratize", "write"]),
-        ("compile data.svm --bits 1", ["read and moments, in pieces", "fit loss", "discretize",
-                                       "quadratize", "write"]),
-        ("loss data.svm", ["read and moments, in pieces", "fit loss", "write"]),
+        ("compile data.svm --bits 1", ["read columns, in pieces", "read and moments, in pieces",
+                                       "fit loss", "discretize", "quadratize", "write"]),
+        ("loss data.svm --scale none --no-bias", ["read and moments, in pieces", "fit loss",
+                                                  "write"]),
         ("data data.svm", ["read", "prepare", "write"]),
         ("estimate --machine pegasus4", ["estimate"]),
         ("machines pegasus4", ["make graphs"]),

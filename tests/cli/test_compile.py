@@ -5,6 +5,7 @@ import io
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from qcompile import account, compile, read
@@ -12,6 +13,7 @@ from qcompile.cli.app import main
 from qcompile.files import loss, moments
 from qcompile.files.pubo import load_pubo
 from tests.cli.lines import run_process
+from tests.strategies import dense
 
 
 def test_compile_writes_what_it_is_asked_for(
@@ -20,15 +22,37 @@ def test_compile_writes_what_it_is_asked_for(
     emits = ["--emit", "pubo.json", "--emit", "loss.json", "--emit", "moments.npz"]
     assert main(["compile", "synthetic", "--order", "3", "--bits", "2", *emits]) == 0
     pubo = load_pubo("pubo.json")
-    assert pubo.terms == (18, 153, 816)
+    assert pubo.terms == (20, 190, 1140)
     assert loss.load_loss("loss.json") == pubo.loss
-    assert moments.load_moments("moments.npz").features == 9
-    assert "816" in capsys.readouterr().out
+    assert moments.load_moments("moments.npz").features == 10
+    assert "1,140" in capsys.readouterr().out
+
+
+def test_raw_rows_are_scaled_with_a_constant_column_unless_told_otherwise(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["data", "breast-cancer", "-o", "rows.svm", "-q"]) == 0
+    np.testing.assert_array_equal(dense(read("rows.svm")), read("breast-cancer").x)
+    wanted = {
+        "": ("robust", True),
+        "--bias": ("robust", True),
+        "--no-bias": ("robust", False),
+        "--scale none --no-bias": (None, False),
+        "--scale standard": ("standard", True),
+    }
+    for given, (scaling, bias) in wanted.items():
+        line = f"compile rows.svm --order 1 --bits 1 {given} --emit pubo.json --json"
+        assert main(line.split()) == 0
+        prepared = load_pubo("pubo.json").preparation
+        assert prepared is not None and (prepared.scaling, prepared.bias) == (scaling, bias)
+        told = json.loads(capsys.readouterr().out)
+        assert (told["scale"], told["bias"]) == (scaling or "none", bias)
+        assert told["l2"] == load_pubo("pubo.json").loss.l2  # type: ignore[union-attr]
 
 
 def test_the_kind_can_be_named_before_the_path(here: Path) -> None:
     assert main(["compile", "synthetic", "--bits=1", "--emit", "pubo=a.json", "-q"]) == 0
-    assert load_pubo("a.json").variables == 9
+    assert load_pubo("a.json").variables == 10
     assert main(["compile", "synthetic", "--bits=1", "--emit", "pubo=b.npz", "-q"]) == 0
     assert load_pubo("b.npz").to_dict() == load_pubo("a.json").to_dict()
 
@@ -112,9 +136,7 @@ def test_data_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["estimate", "breast-cancer", "--features", "4", "--bits", "2", "--format", "json"]
     assert main(arguments) == 0
     found = json.loads(capsys.readouterr().out)[0]
-    counted = account(
-        compile("breast-cancer", scale="none", bias=False, features=4, bits=2).quadratize()
-    )
+    counted = account(compile("breast-cancer", features=4, bits=2).quadratize())
     assert found["qubits"] == counted["qubits"]
     assert found["ancillas"] == counted["product_ancillas"]
 

@@ -151,7 +151,7 @@ MANY = "compile synthetic:examples=50,features=40"
         ("compile three.svm --scale standard", "with --positive LABEL"),
         ("compile zero.svm --index-base 1", "pass --index-base 0 if"),
         ("compile 'base-*.svm' --index-base 1", "pass --index-base 0 if"),
-        ("compile huge.svm", "use --scale max-abs or standard"),
+        ("compile huge.svm --scale none --no-bias", "use --scale max-abs or standard"),
         ("compile zero.svm --prior-std 1e-40", "--prior-std 1e-40; expected a number"),
         ("compile zero.svm --order 4 --prune", "leave out --prune"),
         ("compile zero.svm --range 1e200", "use a smaller --range or --prior-std"),
@@ -191,8 +191,9 @@ def test_warnings_of_commands_advise_options(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("same.svm").write_text("1 1:1\n-1 1:1\n1 1:1\n-1 1:1\n" * 5)
-    assert main(["train", "same.svm", "--bits", "1", "-n", "2", "--report", "page.html"]) == 0
-    advice = "try --scale standard, --bias, more --bits, another --order"
+    line = "train same.svm --bits 1 -n 2 --scale none --no-bias --report page.html"
+    assert main(line.split()) == 0
+    advice = "try --scale robust, --bias, more --bits, another --order"
     assert advice in capsys.readouterr().err
     assert advice in Path("page.html").read_text()  # the page of a command speaks as it does
 
@@ -201,7 +202,7 @@ def test_python_is_told_of_parameters(caplog: pytest.LogCaptureFixture) -> None:
     rows = [[1.0], [1.0], [1.0], [1.0]]
     data = qcompile.from_arrays(rows, [1, -1, 1, -1])
     found = qcompile.train(data, bits=1, options=qcompile.SolveOptions(reads=2))
-    assert any('try scale="standard", bias=True, more bits=' in note for note in found.notes)
+    assert any('try scale="robust", bias=True, more bits=' in note for note in found.notes)
     with pytest.raises(qcompile.InputError, match=r"3 classes .* with positive=LABEL"):
         qcompile.from_arrays([[1.0], [2.0], [3.0]], [1, 2, 3])
 

@@ -121,7 +121,7 @@ def test_a_loss_upside_down_is_told() -> None:
     loss = fit_loss(moments_of(from_arrays(x, np.array([1, 1, -1, -1])), 3))
     assert (loss.coefficients[1] >= 0) == any("rises at margin 0" in note for note in loss.notes)
     raw = fit_loss(moments_of(read("breast-cancer"), 3))
-    assert raw.coefficients[1] > 0 and any('scale="standard"' in note for note in raw.notes)
+    assert raw.coefficients[1] > 0 and any('scale="robust"' in note for note in raw.notes)
     scaled = fit_loss(moments_of(prepare(read("breast-cancer"), scale="standard"), 3))
     assert scaled.coefficients[1] < 0 and scaled.notes == ()
 

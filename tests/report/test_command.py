@@ -78,7 +78,8 @@ def test_bad_input_is_said_in_one_line(
 
 def test_compile_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = tmp_path / "c.html"
-    assert main(["compile", "synthetic", "--bits", "2", "--report", str(place)]) == 0
+    raw = ["--scale", "none", "--no-bias"]
+    assert main(["compile", "synthetic", "--bits", "2", *raw, "--report", str(place)]) == 0
     assert str(place) in capsys.readouterr().out
     words = parsed(place.read_text()).words
     assert "polynomial 18 bits 987 terms: 18 of degree 1 153 of degree 2 816 of degree 3" in words

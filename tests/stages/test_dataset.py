@@ -82,28 +82,15 @@ def test_the_estimator_counts_the_same_errors() -> None:
 def test_commands_count_the_same_errors(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [f"{y:g} 1:{x:g}" for y, x in zip(Y, X[:, 0], strict=True)]
     Path("rows.svm").write_text("\n".join(lines) + "\n")
-    assert main(["train", "rows.svm", "--bits", "1", "-o", "model.json", "--json"]) == 0
+    raw = ["--scale", "none", "--no-bias"]
+    assert main(["train", "rows.svm", "--bits", "1", *raw, "-o", "model.json", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["errors"]["train"] == WRONG
     assert main(["predict", "model.json", "rows.svm", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["error_if_the_labels_of_the_file_are_true"] == WRONG
     assert said["labels"] == [-1.0] * 4 + [1.0] * 5 + [-1.0] * 7
-    assert (
-        main(
-            [
-                "compile",
-                "rows.svm",
-                "--bits",
-                "1",
-                "--emit",
-                "qubo.json",
-                "--emit",
-                "pubo.json",
-                "-q",
-            ]
-        )
-        == 0
-    )
+    emits = ["--emit", "qubo.json", "--emit", "pubo.json"]
+    assert main(["compile", "rows.svm", "--bits", "1", *raw, *emits, "-q"]) == 0
     assert main(["solve", "pubo.json", "--solver", "exact", "-o", "samples.json", "-q"]) == 0
     assert (
         main(

@@ -74,6 +74,7 @@ def test_high_orders_are_annealed_over_the_margins(cancer: Dataset) -> None:
     assert found.samples.info["space"] == "margins"
     weights = found.classifier.weights
     objective = float(np.mean(found.loss(cancer.margins(weights))))
+    objective += found.loss.l2 / 2 * float(weights @ weights)
     assert found.classifier.source["energy"] == pytest.approx(objective)
     assert found.errors["train"] < 0.1
 
