@@ -144,7 +144,7 @@ def compare(bits: int, *, instances: int, reads: int, neal_grid: tuple[int, ...]
 
 def weights_against_bits(features: int, depth: int, reads: int) -> None:
     """The same compiled problem in both spaces: time to the lowest energy either finds."""
-    pubo = compile("mease-wyner", bits=depth, features=features).pubo
+    pubo = compile("mease-wyner", bits=depth, features=features, scale="none", bias=False).pubo
     cubic = weight_cubic(pubo)
     assert cubic is not None
     target = float(solve(pubo, reads=1000, sweeps=400, keep=1).energies[0])
@@ -197,7 +197,7 @@ def numpy_margins(data: Dataset, loss: Loss, encoding: Encoding, proposals: int)
 
 def margins(data: Dataset, name: str, sweeps: int) -> None:
     """Proposals a second over the examples, against plain numpy."""
-    loss = fit_loss(moments_of(data, 1, fit=False), 6)
+    loss = fit_loss(moments_of(data, 1, fit=False), 6, l2=0.0)
     encoding = Encoding(data.features, 4, loss.zeta)
     given: dict[str, Any] = {"reads": 1, "keep": 1}
     anneal_examples(data, loss, encoding, sweeps=1, **given)

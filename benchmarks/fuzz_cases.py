@@ -122,12 +122,13 @@ def _of_text(folder: Path) -> Iterator[Reader]:
 def _compiled() -> tuple[Any, Any]:
     """Return a problem, and one with terms left out and a price for weights."""
     from qcompile import compile
+    from qcompile.data.options import DataOptions
     from qcompile.reduction.quadratize import QuboOptions
 
     name = "synthetic:examples=20,features=2"
     few = QuboOptions(max_ancillas=1)
-    plain = compile(name, bits=2, bias=False)
-    return plain, compile(name, bits=2, bias=False, qubo=few, l0=0.1)
+    raw = DataOptions(scale="none", bias=False)
+    return compile(name, bits=2, data=raw), compile(name, bits=2, data=raw, qubo=few, l0=0.1)
 
 
 def _of_polynomials(folder: Path) -> Iterator[Reader]:

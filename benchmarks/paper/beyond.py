@@ -71,7 +71,7 @@ def _stages(options: Any) -> list[dict[str, Any]]:
 
 def _chain(train: Dataset, seed: int) -> dict[str, Any]:
     moments = moments_of(train, order=3)
-    loss = fit_loss(moments)
+    loss = fit_loss(moments, prior_std=1.0)
     pubo = discretize(moments, loss, bits=2)
     qubo = quadratize(pubo)
     embedded = embed(qubo, load_machine("pegasus4" if qubo.variables < 60 else "advantage"))
@@ -99,7 +99,7 @@ def _bits(options: Any) -> list[dict[str, Any]]:
     for noise in (0.0, 0.3):
         train, test = _parts(noise, 4 if options.quick else 10, options.seed)
         moments = moments_of(train, order=3)
-        loss = fit_loss(moments)
+        loss = fit_loss(moments, prior_std=1.0)
         for bits in range(1, 4 if options.quick else 9):
             pubo = discretize(moments, loss, bits=bits)
             found = solve(pubo, solver="anneal", reads=50)
@@ -121,7 +121,7 @@ def _regularisers(options: Any) -> list[dict[str, Any]]:
     rows = []
     train, test = _parts(0.2, 4 if options.quick else 12, options.seed)
     moments = moments_of(train, order=3)
-    base = fit_loss(moments)
+    base = fit_loss(moments, prior_std=1.0)
     cases = [("l2", 1.0, 0.0), ("l2", 10.0, 0.0), ("l2", 100.0, 0.0)]
     cases += [("l0", 1.0, charge) for charge in (0.001, 0.003, 0.01, 0.03)]
     for kind, factor, charge in cases:

@@ -30,7 +30,7 @@ from qcompile.data.split import Parts, prepare_alike, set_aside
 from qcompile.files import atomic
 from qcompile.files.classifier import save_classifier
 from qcompile.objective.fit import LossOptions
-from qcompile.report import page
+from qcompile.report import page, plot
 from qcompile.report.gather import trained_run
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
@@ -87,6 +87,9 @@ def add_commands(commands: Any) -> None:
     command.add_argument("data", metavar="DATA")
     command.add_argument("-o", "--output", metavar="FILE", help="write the classifier as JSON")
     add_report_option(command)
+    command.add_argument(
+        "--plot", metavar="FILE", help="plot F, radius and width of the rounds (.png .svg .pdf)"
+    )
     command.add_argument(
         "--method",
         choices=METHODS,
@@ -180,12 +183,13 @@ def _add_part_options(command: argparse.ArgumentParser) -> None:
 
 
 def _run_train(options: argparse.Namespace) -> None:
-    written = [*filter(None, [options.output]), *page_of(options)]
+    written = [*filter(None, [options.output]), *page_of(options), *filter(None, [options.plot])]
     atomic.check_outputs(written, inputs=(options.data,))
     if options.grid and options.cv is None:
         raise UsageError("--grid needs --cv K: settings are compared by cross-validation")
     grid = _grid(options.grid)
     method, reason = _method(options, grid)
+    _check_plot(options, method)
     work = _in_rounds if method == "rounds" else _as_in_the_paper
     with bar("reading"):
         raw, how = _raw_parts(options)
@@ -198,6 +202,11 @@ def _run_train(options: argparse.Namespace) -> None:
         named = dict(zip(("train", "validation", "test"), parts, strict=True))
         run = with_notes_in_options(trained_run(found, named), options)
         page.write_report(run, options.report)
+    if options.plot and found.rounds:
+        plot.plot_rounds(found, options.plot)
+    elif options.plot:
+        _log.warning("warning: %s is not written: no round was made", options.plot)
+        written.remove(options.plot)
     for note in found.notes:
         _log.warning("warning: %s", in_options(note, options))
     if options.json:
@@ -215,6 +224,17 @@ def _run_train(options: argparse.Namespace) -> None:
     else:
         shown = {"method": f"{method}{reason}", **_in_words(found, trials)}
         show(shown, options, written=written)
+
+
+def _check_plot(options: argparse.Namespace, method: str) -> None:
+    """Raise before any work if the picture of the rounds cannot be drawn."""
+    if not options.plot:
+        return
+    if method != "rounds" or options.solver == "descent":
+        other = "--solver descent" if method == "rounds" else "--method paper"
+        raise UsageError(f"--plot shows the rounds of a training; {other} has none")
+    plot.check_ending(options.plot)
+    plot.check_library()
 
 
 def _method(options: argparse.Namespace, grid: Mapping[str, Any]) -> tuple[str, str]:

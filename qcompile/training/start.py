@@ -18,7 +18,7 @@ _RIDGE = 1e-2
 _LENGTHS = 2.0 ** np.arange(-1, 8)
 # Up to so many weights a matrix of all products is made; beyond, so many passes at most.
 _MOST_SOLVED, _MOST_PASSES = 1000, 50
-_PRICE = 0.3
+_PRICE = 0.2
 _MOST_WRONG = 0.45  # labels at random leave nothing to divide by
 
 
@@ -61,7 +61,7 @@ def _by_conjugate_gradients(rows: UnitRows, ridge: float) -> Floats:
 def default_l2(data: Dataset, direction: Floats) -> float:
     """Return the price of the weights that needs no search.
 
-    It is 0.3 (4 p (1 - p))² / (m (1 - 2 e)) for m rows, a share p of positive ones, and a share e
+    It is 0.2 (4 p (1 - p))² / (m (1 - 2 e)) for m rows, a share p of positive ones, and a share e
     of wrong answers of the least-squares classifier. More rows need less of it, noisy labels more.
     With the price of equal classes a rare class would be given up.
     """

@@ -63,7 +63,7 @@ def test_the_commands_of_the_readme(
     text = (Path(__file__).parents[2] / "README.md").read_text()
     block = text.split("## On the real machine")[1].split("```")[1]
     setup, *commands = [line.split("#")[0].strip() for line in block.strip().splitlines()]
-    assert setup == "dwave setup" and len(commands) == 4
+    assert setup == "dwave setup" and len(commands) == 5
     server.add_qpu("Mock_Advantage", "pegasus", (6,))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", Agreeing())

@@ -42,9 +42,9 @@ JSON_LINES = [
     "predict model.json new.svm",
     "predict model.json new.svm --decision",
     "predict model.json new.svm -o labels.txt",
-    "train data.svm --test 0.2 --rounds 5",
     "train data.svm --bits 1 --test 0.2",
     "train data.svm --cv 2 --grid bits=1,2 -n 5",
+    "train data.svm --rounds 2 --test 0.2",
     "submit qubo.json -n 10 --dry-run",
     "submit qubo.json -n 10 --yes --again --embedding embedding.json",
     "jobs",
@@ -62,16 +62,16 @@ NO_NAMES = re.compile(
 
 
 MORE_LINES = [
-    "compile data.svm --around model.json --radius 0.1",
-    "train data.svm --l2 cv --solver descent --validation 0.2",
     "compile data.svm --bits 1 --compare-dimod --max-ancillas 2",
     "compile data.svm --bits 1 --prune --threshold 0.01",
     "compile data.svm --bits 1 --order 6",
     "compile data.svm --bits 1 --l0 0.01",
+    "compile new.svm --around model.json --block 2",
     "estimate data.svm --bits 1 --machine advantage",
     "solve pubo.json -n 5",
     "decode samples.json --problem qubo.json --validation data.svm",
     "train data.svm --bits 1 --validation 0.2 -n 5 --cv 2 --grid range=auto,1 --grid l2=0.1",
+    "train data.svm --solver descent --cv 2 --grid l2=0.1,0.01",
     "verify qubo.json --pubo pubo.json",
     "submit qubo.json -n 10 --yes --again --no-wait",
     "submit qubo.json --solver-type hybrid --dry-run",
@@ -89,7 +89,7 @@ def glossary(command: str) -> re.Pattern[str]:
         if title == "Every command" or f"`{command}`" in title:
             for row in re.findall(r"^\| (`.*?`) \|", body, re.M):
                 names += re.findall(r"`([^`]+)`", row)
-    shown = [re.sub(r"\b(N|S|NAME|PART|SETTING)\b", ".+", name) for name in names]
+    shown = [re.sub(r"\b(N|S|NAME|PART|SETTING)\b", ".+", re.escape(name)) for name in names]
     keys = [re.sub(r"(?<=_)(n|s)$", ".+", output.key_of(name)) for name in names]
     return re.compile("|".join([*shown, *keys]))
 
