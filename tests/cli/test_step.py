@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import orjson
@@ -134,7 +135,7 @@ def test_options_of_a_step_need_a_classifier(
     assert not Path("new-qubo.json").exists()
 
 
-Change = Callable = Callable[[Step, Around], tuple[Step, Around]]
+Change = Callable[[Step, Around], tuple[Step, Around]]
 CHANGES: dict[str, Change] = {
     "centre": lambda step, around: (_moved(step, 1e-4), around),
     "directions": lambda step, around: (_turned(step), around),
@@ -161,7 +162,8 @@ def test_a_step_that_was_tampered_with_is_not_proved(
     qubo, _ = load_qubo("qubo.json")
     assert isinstance(qubo.encoding, Step) and qubo.around is not None
     step, around = CHANGES[name](qubo.encoding, qubo.around)
-    save_qubo(replace(qubo, encoding=step, around=around), "changed.json")
+    changes: dict[str, Any] = {"encoding": step, "around": around}
+    save_qubo(replace(qubo, **changes), "changed.json")
     assert main(["verify", "changed.json"]) == 0  # a file that agrees with itself
     capsys.readouterr()
     assert main(["verify", "changed.json", "--data", "data.svm"]) == 1
