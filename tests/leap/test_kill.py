@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import qcompile
 from qcompile import Qubo
+from qcompile.leap.job import Job
+from qcompile.leap.job_store import list_jobs
 from tests import sapi
 from tests.sapi import Sapi
 
@@ -63,20 +63,19 @@ class World:
         process.communicate(timeout=120)
         return process.returncode
 
-    def jobs(self) -> list[dict[str, Any]]:
-        shown = self.start("-", "jobs", "--json").communicate(timeout=120)[0]
-        found: list[dict[str, Any]] = json.loads(shown)
-        return found
+    def jobs(self) -> list[Job]:
+        """Read the jobs here: a process for each look would take most of the time."""
+        return list_jobs(self.folder / "data" / "qcompile" / "jobs")
 
     def resume(self, *, problems: int = 1) -> None:
         """Go on in a new process, and check what comes of it."""
         (job,) = self.jobs()
-        process = self.start("-", "resume", job["job"], "--grace", "1", "-o", "model.json")
+        process = self.start("-", "resume", job.id, "--grace", "1", "-o", "model.json")
         _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors
         assert len(self.server.problems) == problems
         self.check_model(self.folder / "model.json")
-        assert self.jobs()[0]["stage"] == "done"
+        assert self.jobs()[0].stage == "done"
 
     def check_model(self, path: Path) -> None:
         qubo = self.qubo
@@ -97,7 +96,7 @@ def test_killed_before_post(world: World) -> None:
     world.submit("before POST")
     world.expect_killed()
     assert not world.server.problems
-    assert world.jobs()[0]["stage"] == "sent"  # for all that anybody can know
+    assert world.jobs()[0].stage == "sent"  # for all that anybody can know
     world.resume()
 
 
@@ -186,7 +185,7 @@ def test_killed_hybrid_jobs(world: World, kind: str) -> None:
     world.expect_killed()
     uploads = world.server.count("upload")
     (job,) = world.jobs()
-    process = world.start("-", "resume", job["job"], "--grace", "1")
+    process = world.start("-", "resume", job.id, "--grace", "1")
     assert world.ended(process) == 0
     assert len(world.server.problems) == 1 and world.server.count("upload") == uploads
 
