@@ -146,7 +146,7 @@ def plot_rounds(trained: Trained, path: str | Path) -> None:
         widths = [own.width for own in rounds]
         below.plot(numbers, widths, ":", color=colour, label="width" if only else f"width, {name}")
     if trace.descent is not None:
-        above.axhline(trace.descent, color="0.4", linestyle="--", label="descent (L-BFGS) from 0")
+        above.axhline(trace.descent, color="0.4", linestyle="--", label="descent (L-BFGS)")
     above.set(ylabel="objective F")
     below.set(xlabel="round", ylabel="radius and width", yscale="log")
     below.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -64,7 +64,7 @@ def test_every_round_is_in_the_table(trained: Trained) -> None:
         ]  # fmt: skip
     assert found["price of the weights (l2)"] == [f"{trained.l2:.6g}"]
     assert found["objective F of the classifier"] == [f"{trained.risks[0].objective:.6g}"]
-    told = found["F that descent (L-BFGS) reaches from 0"]
+    told = found["F that descent (L-BFGS) reaches"]
     assert told == [f"{trained.risks[1].objective:.6g}"]
     taken = sum(own.rank is not None for own in trained.rounds)
     assert found["steps taken"] == [f"{taken} of {len(trained.rounds)} rounds"]

@@ -58,7 +58,7 @@ def test_risks_of_a_step_are_those_of_its_rows(step: Path, tmp_path: Path) -> No
     text = report(step, DATA, tmp_path / "x.html")
     found = table(section(text, "risks"))
     assert list(found)[1:] == [
-        "before the step", "lowest state found", "returned", "descent (L-BFGS) from 0",
+        "before the step", "lowest state found", "returned", "descent (L-BFGS)",
     ]  # fmt: skip
     l2 = orjson.loads((step / "first.json").read_bytes())["source"]["l2"]
     for name, file in (("before the step", "first.json"), ("returned", "model.json")):
