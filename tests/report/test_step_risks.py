@@ -51,7 +51,7 @@ def objective(model: Path, l2: float) -> float:
         length = math.sqrt(sum(x * x for x in scaled))
         margin = label * sum(w * x for w, x in zip(weights, scaled, strict=True)) / length
         total += math.erfc(margin / math.sqrt(2)) / 2
-    return total / len(raw) + l2 / 2 * sum(w * w for w in weights)
+    return float(total / len(raw) + l2 / 2 * sum(w * w for w in weights))
 
 
 def test_risks_of_a_step_are_those_of_its_rows(step: Path, tmp_path: Path) -> None:
