@@ -197,7 +197,7 @@ class Energies:
 class Trace:
     """The rounds of a training, and how the price `l2` of the weights was chosen.
 
-    `objective` is F of the classifier, `descent` what L-BFGS reaches from 0, or None if it was not
+    `objective` is F of the classifier, `descent` what L-BFGS reaches, or None if it was not
     tried. `chained` says that the solver had chains, `by_descent` that it was descent itself.
     """
 

@@ -126,6 +126,7 @@ def plot_rounds(trained: Trained, path: str | Path) -> None:
         raise InputError("no rounds to plot; expected a training in rounds with a solver of bits")
     check_library()
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     trace = trace_of_training(trained)
     figure = Figure(figsize=(6, 6), layout="constrained")
@@ -145,9 +146,10 @@ def plot_rounds(trained: Trained, path: str | Path) -> None:
         widths = [own.width for own in rounds]
         below.plot(numbers, widths, ":", color=colour, label="width" if only else f"width, {name}")
     if trace.descent is not None:
-        above.axhline(trace.descent, color="0.4", linestyle="--", label="descent (L-BFGS) from 0")
+        above.axhline(trace.descent, color="0.4", linestyle="--", label="descent (L-BFGS)")
     above.set(ylabel="objective F")
     below.set(xlabel="round", ylabel="radius and width", yscale="log")
+    below.xaxis.set_major_locator(MaxNLocator(integer=True))
     for axes in (above, below):
         axes.legend(frameon=False, fontsize=8)
     _save(figure, path, kind)

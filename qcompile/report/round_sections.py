@@ -55,7 +55,7 @@ def _lead(found: Trace) -> str:
 def _facts(found: Trace) -> list[tuple[str, str]]:
     rows = [("objective F of the classifier", f"{found.objective:.6g}")]
     if found.descent is not None:
-        rows.append(("F that descent (L-BFGS) reaches from 0", f"{found.descent:.6g}"))
+        rows.append(("F that descent (L-BFGS) reaches", f"{found.descent:.6g}"))
     if found.l2 is not None:
         chosen = f", the best of {len(found.trials)} by cross-validation" if found.trials else ""
         rows.append(("price of the weights (l2)", f"{found.l2:.6g}{chosen}"))
@@ -96,7 +96,7 @@ def _objectives(found: Trace) -> Markup:
     )
     entries = [*_of_starts(found), *_of_dots(found)]
     if found.descent is not None:
-        entries.append(("step", "descent (L-BFGS) from 0"))
+        entries.append(("step", "descent (L-BFGS)"))
     return figure("Objective", picture, key(*entries))
 
 
@@ -113,7 +113,7 @@ def _says(found: Trace) -> str:
         ]
     told = "; ".join(ends)
     if found.descent is not None:
-        told += f"; descent from 0 reaches {found.descent:.5f}"
+        told += f"; descent reaches {found.descent:.5f}"
     return f"{told[0].upper()}{told[1:]}."
 
 

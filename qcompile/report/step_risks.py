@@ -46,7 +46,7 @@ def are_rows_of_step(problem: Problem, rows: Dataset) -> bool:
 def step_risks(
     problem: Problem, samples: Samples, classifier: Classifier, rows: Dataset
 ) -> Iterable[Risk]:
-    """Return the risks before and after a step, and of what descent finds from 0."""
+    """Return the risks before and after a step, and of what descent finds."""
     step, around = problem.encoding, problem.around
     assert isinstance(step, Step) and around is not None
     unit = UnitRows.of(rows)
@@ -59,7 +59,7 @@ def step_risks(
     yield risk("returned", classifier.weights)
     if around.smoothing == 1:
         weights, _ = descend_smoothly(unit, around.l2)
-        yield risk("descent (L-BFGS) from 0", weights)
+        yield risk("descent (L-BFGS)", weights)
 
 
 def _objective(unit: UnitRows, weights: Floats, around: Around) -> float:

@@ -279,6 +279,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     [
         "loss synthetic:examples=30,features=3 -o loss.json --plot loss.png",
         "embed qubo.json --machine advantage -o embedding.json --plot chip.svg",
+        "train synthetic:examples=30,features=3 -o model.json --plot rounds.svg",
     ],
 )
 def test_pictures_without_matplotlib_are_refused_before_any_work(
