@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from dwave.samplers import SimulatedAnnealingSampler
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -17,17 +18,65 @@ from qcompile import PolynomialLossClassifier
 
 @pytest.mark.slow
 @pytest.mark.lowest
-def test_scikit_learns_own_checks_pass() -> None:
-    results = check_estimator(
-        PolynomialLossClassifier(bits=3, reads=10), on_fail="raise", on_skip=None
-    )
+@pytest.mark.parametrize("method", ["rounds", "paper"])
+def test_scikit_learns_own_checks_pass(method: str) -> None:
+    model = PolynomialLossClassifier()
+    if method == "paper":
+        model.set_params(method="paper", bits=3, reads=10)
+    results = check_estimator(model, on_fail="raise", on_skip=None)
     skipped = {r["check_name"] for r in results if r["status"] == "skipped"}
     # skipped by scikit-learn itself where SCIPY_ARRAY_API is not set
     assert skipped <= {"check_array_api_input"}
     assert len(results) > 40
 
 
-def test_pipelines_grids_pickles_and_sparse_rows() -> None:
+def test_the_default_in_pipelines_grids_and_clones() -> None:
+    x, y = load_breast_cancer(return_X_y=True)
+    model = make_pipeline(MaxAbsScaler(), PolynomialLossClassifier(rounds=15))
+    prices = [1e-3, 10.0]
+    grid = GridSearchCV(model, {"polynomiallossclassifier__l2": prices}, cv=3).fit(x, y)
+    assert grid.best_params_ == {"polynomiallossclassifier__l2": 1e-3}
+    assert grid.best_score_ > 0.95
+    fitted = grid.best_estimator_[-1]
+    assert (fitted.method_, fitted.l2_, fitted.loss_) == ("rounds", 1e-3, None)
+    assert fitted.n_iter_ == len(fitted.rounds_) <= 15
+    assert fitted.energy_ == pytest.approx(fitted.rounds_[-1].objective)
+    scaled = grid.best_estimator_[:-1].transform(x)
+    linear = scaled @ fitted.coef_[0] + fitted.intercept_
+    assert linear == pytest.approx(grid.decision_function(x))
+    again = clone(fitted)
+    assert again.get_params() == fitted.get_params() and not hasattr(again, "coef_")
+    assert (again.fit(scaled, y).coef_ == fitted.coef_).all()
+    kept = pickle.loads(pickle.dumps(grid.best_estimator_))
+    assert (kept.decision_function(x) == grid.decision_function(x)).all()
+    sparse = PolynomialLossClassifier(rounds=15).fit(sp.csr_array(x), y)
+    assert sparse.score(sp.csr_array(x), y) > 0.95
+
+
+def test_rounds_take_samplers_descent_and_a_price_by_cross_validation() -> None:
+    x, y = load_breast_cancer(return_X_y=True)
+    x = x[:, :6]
+    descent = PolynomialLossClassifier(solver="descent").fit(x, y)
+    assert descent.n_iter_ == 1 and not descent.rounds_
+    ocean = PolynomialLossClassifier(solver=SimulatedAnnealingSampler(), reads=5).fit(x, y)
+    assert descent.energy_ - 1e-6 < ocean.energy_ < descent.energy_ + 2e-3
+    chosen = PolynomialLossClassifier(solver="descent", l2="cv").fit(x, y)
+    assert chosen.l2_ > 0 and chosen.score(x, y) > 0.85
+
+
+def test_parameters_of_the_paper_choose_it_or_are_refused() -> None:
+    x, y = load_breast_cancer(return_X_y=True)
+    x = x[:, :3]
+    for own in ({"bits": 2}, {"order": 1}, {"l0": 0.01}, {"prior_std": 1.0}, {"method": "paper"}):
+        model = PolynomialLossClassifier(**own, reads=2).fit(x, y)
+        assert model.method_ == "paper" and model.loss_ is not None and model.n_iter_ == 1
+    with pytest.raises(ValueError, match='belong to method="paper"'):
+        PolynomialLossClassifier(method="rounds", bits=2).fit(x, y)
+    with pytest.raises(ValueError, match="expected one of auto, rounds, paper"):
+        PolynomialLossClassifier(method="magic").fit(x, y)
+
+
+def test_the_paper_in_pipelines_grids_pickles_and_sparse_rows() -> None:
     x, y = load_breast_cancer(return_X_y=True)
     grid = GridSearchCV(
         make_pipeline(

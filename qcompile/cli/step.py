@@ -29,7 +29,7 @@ from qcompile.runtime.timing import passing
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.local_fit import Around
-from qcompile.training.rounds import default_l2
+from qcompile.training.start import default_l2, least_squares
 
 __all__ = ["run_step"]
 
@@ -127,7 +127,9 @@ def _price(model: Classifier, data: Dataset, wanted: float | None) -> float:
     """Return the price of the weights: as asked for, as in the training, or the default."""
     if wanted is not None:
         return float(wanted)
-    return default_l2(data) if model.source.l2 is None else model.source.l2
+    if model.source.l2 is not None:
+        return model.source.l2
+    return default_l2(data, least_squares(UnitRows.of(data)))
 
 
 def _radius(model: Classifier) -> float:

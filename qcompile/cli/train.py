@@ -18,6 +18,7 @@ from qcompile.cli.options import (
     dask_cluster,
     grouped,
     machine_of,
+    names_machine,
     page_of,
 )
 from qcompile.cli.output import show
@@ -29,11 +30,12 @@ from qcompile.data.split import Parts, prepare_alike, set_aside
 from qcompile.files import atomic
 from qcompile.files.classifier import save_classifier
 from qcompile.objective.fit import LossOptions
-from qcompile.report import page
+from qcompile.report import page, plot
 from qcompile.report.gather import trained_run
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
+from qcompile.stages.machine import Machine
 from qcompile.training.cross_validation import Trial, cross_validate
 from qcompile.training.in_rounds import RoundsTask, train_in_rounds
 from qcompile.training.l2_path import FOLDS, L2Trial
@@ -58,6 +60,16 @@ _PAPER: dict[str, Any] = {
     "prior_std": None,
     "range_": "auto",
 }
+# Options that only rounds have, and their defaults.
+_ROUNDS: dict[str, Any] = {
+    "rounds": 100,
+    "time_limit": math.inf,
+    "starts": 1,
+    "block": None,
+    "step_bits": None,
+    "radius": None,
+    "width": 0.5,
+}
 
 
 def add_commands(commands: Any) -> None:
@@ -75,6 +87,9 @@ def add_commands(commands: Any) -> None:
     command.add_argument("data", metavar="DATA")
     command.add_argument("-o", "--output", metavar="FILE", help="write the classifier as JSON")
     add_report_option(command)
+    command.add_argument(
+        "--plot", metavar="FILE", help="plot F, radius and width of the rounds (.png .svg .pdf)"
+    )
     command.add_argument(
         "--method",
         choices=METHODS,
@@ -168,12 +183,13 @@ def _add_part_options(command: argparse.ArgumentParser) -> None:
 
 
 def _run_train(options: argparse.Namespace) -> None:
-    written = [*filter(None, [options.output]), *page_of(options)]
+    written = [*filter(None, [options.output]), *page_of(options), *filter(None, [options.plot])]
     atomic.check_outputs(written, inputs=(options.data,))
     if options.grid and options.cv is None:
         raise UsageError("--grid needs --cv K: settings are compared by cross-validation")
     grid = _grid(options.grid)
     method, reason = _method(options, grid)
+    _check_plot(options, method)
     work = _in_rounds if method == "rounds" else _as_in_the_paper
     with bar("reading"):
         raw, how = _raw_parts(options)
@@ -186,6 +202,11 @@ def _run_train(options: argparse.Namespace) -> None:
         named = dict(zip(("train", "validation", "test"), parts, strict=True))
         run = with_notes_in_options(trained_run(found, named), options)
         page.write_report(run, options.report)
+    if options.plot and found.rounds:
+        plot.plot_rounds(found, options.plot)
+    elif options.plot:
+        _log.warning("warning: %s is not written: no round was made", options.plot)
+        written.remove(options.plot)
     for note in found.notes:
         _log.warning("warning: %s", in_options(note, options))
     if options.json:
@@ -205,16 +226,36 @@ def _run_train(options: argparse.Namespace) -> None:
         show(shown, options, written=written)
 
 
+def _check_plot(options: argparse.Namespace, method: str) -> None:
+    """Raise before any work if the picture of the rounds cannot be drawn."""
+    if not options.plot:
+        return
+    if method != "rounds" or options.solver == "descent":
+        other = "--solver descent" if method == "rounds" else "--method paper"
+        raise UsageError(f"--plot shows the rounds of a training; {other} has none")
+    plot.check_ending(options.plot)
+    plot.check_library()
+
+
 def _method(options: argparse.Namespace, grid: Mapping[str, Any]) -> tuple[str, str]:
     """Return the method, and what chose it if that was an option of the paper's method."""
-    given = [name for name, default in _PAPER.items() if getattr(options, name) != default]
-    given += [name for name in grid if name != "l2"]
-    shown = ["--" + name.rstrip("_").replace("_", "-") for name in given]
-    if options.method == "rounds" and given:
+    shown = _given(options, _PAPER) + [f"--grid {n.rstrip('_')}" for n in grid if n != "l2"]
+    if options.method == "rounds" and shown:
         raise UsageError(f"{shown[0]} belongs to --method paper; leave one of them out")
-    if options.method != "auto":
-        return options.method, ""
-    return ("paper", f", chosen by {', '.join(shown)}") if given else ("rounds", "")
+    method = ("paper" if shown else "rounds") if options.method == "auto" else options.method
+    others = _given(options, _ROUNDS)
+    if method == "paper" and others:
+        chosen = "--method paper" if options.method == "paper" else shown[0]
+        raise UsageError(
+            f"{others[0]} belongs to rounds, {chosen} to the paper's method; leave one of them out"
+        )
+    return method, f", chosen by {', '.join(shown)}" if shown and options.method == "auto" else ""
+
+
+def _given(options: argparse.Namespace, group: Mapping[str, Any]) -> list[str]:
+    """Return the options of a group that have another value than their default."""
+    names = [name for name, default in group.items() if getattr(options, name) != default]
+    return ["--" + name.rstrip("_").replace("_", "-") for name in names]
 
 
 def _in_rounds(
@@ -234,14 +275,13 @@ def _in_rounds(
         radius=options.radius,
         width=options.width,
     )
-    named = options.machine is not None
     work = RoundsTask(
         *parts,
         raw=raw[0],
         preparation=how,
         options=settings,
         solver=_search("rounds", options),
-        machine=machine_of(options, None) if named else None,
+        machine=_machine(options),
         cross_validate=options.l2 == "cv" or options.cv is not None,
         path=grid.get("l2"),
         folds=FOLDS if options.cv is None else options.cv,
@@ -282,12 +322,19 @@ def _as_in_the_paper(
             l0=options.l0,
             loss=loss,
             options=solver,
-            preparation=None if data.preparation is not raw[0].preparation else PrepareOptions(),
+            machine=_machine(options),
+            # rows that are to stay as they are must not look as if they were to be scaled
+            preparation=PrepareOptions() if data.preparation.is_identity else None,
             validation=validation or 0.0,
             test=test or 0.0,
             seed=options.seed,
         )
     return found, trials
+
+
+def _machine(options: argparse.Namespace) -> Machine | None:
+    """Return the machine that the options name, if they do."""
+    return machine_of(options) if names_machine(options) else None
 
 
 def _search(method: str, options: argparse.Namespace) -> SolveOptions:
@@ -302,7 +349,10 @@ def _in_words(found: Trained, trials: Sequence[Trial | L2Trial]) -> dict[str, st
     """Return the trials, the stages, the risks and the errors of a training as text."""
     shown: dict[str, str] = {}
     for trial in trials:
-        setting = ", ".join(f"{name} {value:.4g}" for name, value in trial.setting.items())
+        setting = ", ".join(
+            f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+            for name, value in trial.setting.items()
+        )
         shown[f"cv: {setting}"] = f"validation error {trial.error:.4f} ± {trial.spread:.4f}"
     for stage in found.stages:
         shown[f"stage {stage.name}"] = f"{stage.seconds:.3f} s, {stage.size}"

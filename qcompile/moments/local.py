@@ -30,7 +30,10 @@ __all__ = [
     "checked_centre",
     "fit_around",
     "local_fit",
+    "mean_and_product",
+    "objective_at",
     "risk_and_slope",
+    "row_sums",
     "slope_at",
     "smoothed_risks",
 ]
@@ -189,6 +192,40 @@ def _derivatives_of(
         return _Sums(risk, curved, slope, None, second, None)
     bend = block.combined(made[2])
     return _Sums(risk, curved, slope, bend, second, block.triples(made[2], members))
+
+
+def objective_at(rows: UnitRows, weights: Floats, l2: float) -> Floats:
+    """Return F = mean Φ(-u·w) + l2/2 |w|² of each row of weights."""
+    many = np.atleast_2d(weights)
+    return np.asarray(smoothed_risks(rows, many) + l2 / 2 * (many * many).sum(axis=1))
+
+
+def row_sums(rows: UnitRows) -> tuple[Floats, Floats]:
+    """Return the means of u and of u uᵀ."""
+    mean, products = np.zeros(rows.features), np.zeros((rows.features, rows.features))
+    members = np.arange(rows.features)
+    for part in rows.map(_row_sums, members):
+        mean += part[0]
+        products += part[1]
+    return mean, products
+
+
+def _row_sums(block: Block, members: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    return block.combined(block.shares), block.pairs(block.shares, members)
+
+
+def mean_and_product(rows: UnitRows, weights: Floats) -> tuple[Floats, Floats]:
+    """Return the means of u and of u (u·w): least squares without the matrix of all products."""
+    mean, product = np.zeros(rows.features), np.zeros(rows.features)
+    for part in rows.map(_mean_and_product, weights):
+        mean += part[0]
+        product += part[1]
+    return mean, product
+
+
+def _mean_and_product(block: Block, weights: Floats) -> tuple[Floats, Floats]:
+    margins = block.margins(weights[:, None])[:, 0]
+    return block.combined(block.shares), block.combined(block.shares * margins)
 
 
 def slope_at(rows: UnitRows, centre: Floats, around: Around) -> Floats:

@@ -30,7 +30,7 @@ from qcompile.stages.terms import most_terms
 if TYPE_CHECKING:
     from qcompile.stages.samples import Samples
 
-__all__ = ["are_rows_of", "checked", "hides_rows"]
+__all__ = ["are_rows_of", "checked", "hides_rows", "same_energies", "some_states"]
 
 
 _STATES = 8
@@ -74,12 +74,12 @@ def _check_polynomials(run: Run, names: Mapping[str, str]) -> None:
     if pubo.variables != qubo.logical:
         why = f"a polynomial of {pubo.variables} bits, not {qubo.logical}"
         raise _foreign(names, "pubo", why)
-    states = _some_states(qubo)
-    if not _same(pubo.energies(states), qubo.score(states)):
+    states = some_states(qubo)
+    if not same_energies(pubo.energies(states), qubo.score(states)):
         raise _foreign(names, "pubo", "a polynomial with other energies")
 
 
-def _some_states(problem: Problem) -> NDArray[np.int8]:
+def some_states(problem: Problem) -> NDArray[np.int8]:
     """Return a few random states, the same each time, and the states of only 0 and only 1."""
     bits = problem.logical
     rng = np.random.default_rng(0)
@@ -87,7 +87,7 @@ def _some_states(problem: Problem) -> NDArray[np.int8]:
     return np.concatenate([states, np.zeros((1, bits), np.int8), np.ones((1, bits), np.int8)])
 
 
-def _same(one: Floats, two: Floats, room: float = 0.0) -> bool:
+def same_energies(one: Floats, two: Floats, room: float = 0.0) -> bool:
     """Whether energies are equal, within a share of their spread."""
     size, spread = float(np.abs(two).max()), float(two.max() - two.min())
     return bool(np.abs(one - two).max() <= SAME * spread + ROUNDING * size + room)
@@ -149,9 +149,9 @@ def _check_moments(run: Run, problem: Problem, names: Mapping[str, str]) -> None
         raise _foreign(names, "moments", why)
     size = sum(most_terms(encoding.variables, loss.order))
     if moments.order >= loss.order and size <= _MOST_TERMS:
-        states = _some_states(problem)
+        states = some_states(problem)
         made = discretize(moments, loss, l0=problem.l0, encoding=encoding)
-        if not _same(made.energies(states), problem.score(states), problem.dropped):
+        if not same_energies(made.energies(states), problem.score(states), problem.dropped):
             raise _foreign(names, "moments", "moments of other rows")
 
 
@@ -200,7 +200,7 @@ def are_rows_of(problem: Problem, samples: Samples, loss: Loss, rows: Dataset) -
     losses = [float(np.mean(loss(rows.margins(w)))) for w in weights]
     squares = loss.l2 / 2 * np.einsum("ij,ij->i", weights, weights)
     expected = np.array(losses) + squares + problem.l0 * np.count_nonzero(weights, axis=1)
-    return _same(expected, energies, problem.dropped)
+    return same_energies(expected, energies, problem.dropped)
 
 
 def hides_rows(problem: Problem, samples: Samples) -> bool:
@@ -218,7 +218,7 @@ def _checked_states(problem: Problem, samples: Samples) -> tuple[NDArray[np.int8
     if not problem.has_terms:
         order = np.argsort(samples.energies, kind="stable")[:_STATES]
         return samples.bits[order], samples.energies[order]
-    states = _some_states(problem)
+    states = some_states(problem)
     count = states.shape[1] - encoding.variables
     if count:  # bits that charge for a weight must be 1 exactly if the weight is not 0
         states[:, encoding.variables :] = encoding.decode(states) != 0

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qcompile.training.l2_path import L2Trial
 from qcompile.training.risks import Risk
+from qcompile.training.rounds import Round
 
 __all__ = [
     "BINS",
@@ -24,6 +26,7 @@ __all__ = [
     "MachineRow",
     "Report",
     "Stage",
+    "Trace",
     "Weights",
     "counted",
     "histogram_of",
@@ -32,6 +35,7 @@ __all__ = [
 
 BINS = 24
 TITLES = {
+    "rounds": "the rounds of the training",
     "loss": "the loss against 0-1",
     "budget": "qubits against machines",
     "ancillas": "ancillas and penalties",
@@ -88,7 +92,7 @@ class MachineRow:
     """The qubits that a machine has and those that the problem takes.
 
     `measured` says that they were counted in an embedding, `ideal` that its graph has no dead
-    qubits.
+    qubits, `whole` that the chains are those of a complete graph.
     """
 
     name: str
@@ -98,6 +102,7 @@ class MachineRow:
     fits: bool | None
     measured: bool
     ideal: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -189,6 +194,40 @@ class Energies:
 
 
 @dataclass(frozen=True)
+class Trace:
+    """The rounds of a training, and how the price `l2` of the weights was chosen.
+
+    `objective` is F of the classifier, `descent` what L-BFGS reaches from 0, or None if it was not
+    tried. `chained` says that the solver had chains, `by_descent` that it was descent itself.
+    """
+
+    rounds: tuple[Round, ...]
+    objective: float
+    descent: float | None
+    l2: float | None
+    trials: tuple[L2Trial, ...]
+    chained: bool
+    by_descent: bool = False
+
+    @property
+    def starts(self) -> tuple[tuple[Round, ...], ...]:
+        """The rounds of each start that made any."""
+        numbers = sorted({own.start for own in self.rounds})
+        return tuple(tuple(r for r in self.rounds if r.start == number) for number in numbers)
+
+    @property
+    def before(self) -> tuple[float, ...]:
+        """F of each of these starts before its first round."""
+        first = [rounds[0] for rounds in self.starts]
+        return tuple(r.objective - (0.0 if r.rank is None else r.reached) for r in first)
+
+    @property
+    def last(self) -> int:
+        """The number of the last round, counted from 1; 0 without rounds."""
+        return max((own.number + 1 for own in self.rounds), default=0)
+
+
+@dataclass(frozen=True)
 class Weights:
     """The largest weights by column; `limits` are the smallest and the largest possible weight."""
 
@@ -239,10 +278,12 @@ class Report:
     budget: Budget | None
     ancillas: AncillaNumbers | None
     chip: Chip | None
+    rounds: Trace | None
     energies: Energies | None
     weights: Weights | None
     confusion: tuple[Confusion, ...]
     risks: tuple[Risk, ...]
+    in_rounds: bool = False
     notes: tuple[str, ...] = ()
     absent: tuple[tuple[str, str], ...] = ()
 

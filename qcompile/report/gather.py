@@ -22,7 +22,9 @@ from qcompile.files.samples import load_samples
 from qcompile.leap.job_store import load_job
 from qcompile.moments.accumulate import moments_of
 from qcompile.report.consistency import are_rows_of, checked, hides_rows
+from qcompile.report.result_figures import trace_of_training
 from qcompile.report.run import Run
+from qcompile.report.step_risks import are_rows_of_step, step_risks
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.problem import Problem
 from qcompile.stages.qubo import Qubo
@@ -174,6 +176,7 @@ def trained_run(trained: Trained, parts: Mapping[str, Dataset | None]) -> Run:
         classifier=trained.classifier,
         parts=tuple((name, rows) for name, rows in parts.items() if rows is not None),
         risks=trained.risks,
+        trace=trace_of_training(trained) if trained.method == "rounds" else None,
         notes=trained.notes,
     )
 
@@ -182,8 +185,8 @@ def with_data(run: Run, compiled_from: Dataset, every: Callable[[], Dataset]) ->
     """Add data for the confusion matrix and, if the problem was compiled from them, the risks.
 
     It was compiled from them if the numbers of rows agree and the energies of several states equal
-    their objectives on the rows. If not, all rows that were given (`every`) are used, for the
-    confusion matrix only.
+    their objectives on the rows, or for a step the polynomial fitted to the rows. If not, all rows
+    that were given (`every`) are used, for the confusion matrix only.
     """
     found = _risks(run, compiled_from)
     if found:
@@ -203,7 +206,13 @@ def with_test(run: Run, rows: Dataset) -> Run:
 def _risks(run: Run, rows: Dataset) -> tuple[Risk, ...]:
     """Return the risks on these rows, or nothing if the problem was compiled from other rows."""
     problem, samples, loss = run.problem, run.samples, run.loss
-    if problem is None or samples is None or loss is None or run.classifier is None:
+    if problem is None or samples is None or run.classifier is None:
+        return ()
+    if run.of_step:
+        if hides_rows(problem, samples) or not are_rows_of_step(problem, rows):
+            return ()
+        return tuple(step_risks(problem, samples, run.classifier, rows))
+    if loss is None:
         return ()
     if problem.encoding is None or not are_rows_of(problem, samples, loss, rows):
         return ()

@@ -24,6 +24,7 @@ from qcompile.report.result_sections import (
     risk_section,
     weight_section,
 )
+from qcompile.report.round_sections import round_section
 from qcompile.report.run import Run
 
 __all__ = ["check_ending", "page", "save_report", "write_report"]
@@ -82,6 +83,7 @@ def _body(report: Report) -> Iterable[Markup]:
     if report.pipeline:
         yield _card("pipeline", "The pipeline", pipeline_section(report.pipeline))
     sections = [
+        _section("rounds", round_section(report.rounds) if report.rounds else ()),
         _section("loss", loss_section(report.loss) if report.loss else ()),
         _section("budget", budget_section(report.budget) if report.budget else ()),
         _section("ancillas", ancilla_section(report.ancillas) if report.ancillas else ()),
@@ -89,7 +91,9 @@ def _body(report: Report) -> Iterable[Markup]:
         _section("energies", energy_section(report.energies) if report.energies else ()),
         _section("weights", weight_section(report.weights) if report.weights else ()),
         _section("confusion", confusion_section(report.confusion) if report.confusion else ()),
-        _section("risks", risk_section(report.risks) if report.risks else ()),
+        _section(
+            "risks", risk_section(report.risks, in_rounds=report.in_rounds) if report.risks else ()
+        ),
     ]
     yield tag("div", *sections, class_="cards")
     for note in report.notes:
@@ -108,7 +112,7 @@ def _section(name: str, content: Iterable[Markup]) -> Markup:
 
 
 def _card(name: str, title: str, content: Iterable[Markup]) -> Markup:
-    kind = "card wide-card" if name == "chip" else "card"
+    kind = "card wide-card" if name in ("chip", "rounds") else "card"
     return tag("section", tag("h2", title), *content, class_=kind, id=name)
 
 

@@ -1,9 +1,9 @@
-"""Pictures: losses, after the paper's Figures 1 and 3, and embeddings on a machine."""
+"""Pictures: losses, after the paper's Figures 1 and 3, embeddings on a machine, and rounds."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from qcompile.errors import InputError
 from qcompile.files.atomic import write_atomically
+from qcompile.report.result_figures import trace_of_training
 from qcompile.stages.embedded import Embedding
 from qcompile.stages.loss import Loss
 from qcompile.stages.machine import Machine
+from qcompile.training.rounds import Round
+from qcompile.training.trained import Trained
 
-__all__ = ["ENDINGS", "check_ending", "layout", "plot_embedding", "plot_losses"]
+__all__ = ["ENDINGS", "check_ending", "layout", "plot_embedding", "plot_losses", "plot_rounds"]
 
 
 ENDINGS = (".png", ".svg", ".pdf")
@@ -111,6 +114,56 @@ def plot_embedding(embedding: Embedding, path: str | Path) -> None:
         fontsize=9,
     )
     _save(figure, path, kind)
+
+
+def plot_rounds(trained: Trained, path: str | Path) -> None:
+    """Draw the objective, the radius and the width over the rounds of a training.
+
+    Full dots are rounds whose step was taken. A dashed line is what descent (L-BFGS) reaches.
+    """
+    kind = check_ending(path)
+    if not trained.rounds:
+        raise InputError("no rounds to plot; expected a training in rounds with a solver of bits")
+    check_library()
+    from matplotlib.figure import Figure
+
+    trace = trace_of_training(trained)
+    figure = Figure(figsize=(6, 6), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    for rounds, first in zip(trace.starts, trace.before, strict=True):
+        start = rounds[0].start + 1
+        numbers = [own.number + 1 for own in rounds]
+        name = f"start {start}" if len(trace.starts) > 1 else "F after the round"
+        values = [own.objective for own in rounds]
+        (line,) = above.plot([0, *numbers], [first, *values], label=name)
+        colour = line.get_color()
+        _mark(above, rounds, values, colour)
+        radii = [own.radius for own in rounds]
+        only = len(trace.starts) == 1
+        below.plot(numbers, radii, color=colour, label="radius" if only else f"radius, {name}")
+        _mark(below, rounds, radii, colour)
+        widths = [own.width for own in rounds]
+        below.plot(numbers, widths, ":", color=colour, label="width" if only else f"width, {name}")
+    if trace.descent is not None:
+        above.axhline(trace.descent, color="0.4", linestyle="--", label="descent (L-BFGS) from 0")
+    above.set(ylabel="objective F")
+    below.set(xlabel="round", ylabel="radius and width", yscale="log")
+    for axes in (above, below):
+        axes.legend(frameon=False, fontsize=8)
+    _save(figure, path, kind)
+
+
+def _mark(axes: Any, rounds: Sequence[Round], values: Sequence[float], colour: str) -> None:
+    """Draw full dots for steps that were taken, and rings for the others."""
+    for taken, face in ((True, colour), (False, "white")):
+        shown = [
+            (own.number + 1, value)
+            for own, value in zip(rounds, values, strict=True)
+            if (own.rank is not None) == taken
+        ]
+        if shown:
+            across, up = zip(*shown, strict=True)
+            axes.plot(across, up, "o", color=colour, markerfacecolor=face, markersize=4)
 
 
 def layout(machine: Machine) -> NDArray[np.float64]:

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.embedding.capacity import physical_estimate
+from qcompile.embedding.complete import complete_chains
+from qcompile.errors import InputError, QcompileError
 from qcompile.files.machines import catalogue
 from qcompile.reduction.estimate import estimate
 from qcompile.report.figures import (
@@ -134,6 +136,8 @@ def _machines(run: Run, needed: Budget) -> Iterable[MachineRow]:
     for name, machine in known.items():
         if embedding is not None and embedding.machine.name == name:
             yield _measured(machine, embedding.qubits)
+        elif run.of_step and needed.order == 2:
+            yield _of_complete_graph(machine, needed.bits)
         else:
             yield _estimated(machine, needed)
 
@@ -143,6 +147,19 @@ def _measured(machine: Machine, takes: int) -> MachineRow:
     ideal = machine.qubits is not None and machine.qubits < nodes
     has = machine.qubits if ideal and machine.qubits is not None else nodes
     return MachineRow(machine.name, machine.title, has, takes, takes <= has or None, True, ideal)
+
+
+def _of_complete_graph(machine: Machine, bits: int) -> MachineRow:
+    """Count the qubits of chains of which every two meet, as each round of a training has them."""
+    has = machine.qubits or len(machine.nodes)
+    try:
+        takes = complete_chains(machine, bits).qubits
+    except InputError:  # more bits than the largest complete graph on it
+        return MachineRow(machine.name, machine.title, has, None, False, False, whole=True)
+    except QcompileError:  # chains cannot be looked for here
+        return MachineRow(machine.name, machine.title, has, None, None, False, whole=True)
+    fits = True if takes <= has else None
+    return MachineRow(machine.name, machine.title, has, takes, fits, False, whole=True)
 
 
 def _estimated(machine: Machine, needed: Budget) -> MachineRow:

@@ -147,6 +147,8 @@ def _takes(machine: MachineRow, budget: Budget) -> str:
         return f"{machine.takes:,} {of}, {verdict}{where}"
     if machine.takes is None:
         return f"at least {budget.surely:,} {of}, {verdict}"
+    if machine.whole:
+        return f"{machine.takes:,} {of}, {verdict}"
     about = "about" if budget.complete else "at most about"
     return f"{about} {machine.takes:,} {of}, {verdict}"
 
@@ -155,7 +157,12 @@ def _about_formula(budget: Budget) -> Iterable[str]:
     """Return sentences on how far the formula for chains can be trusted here."""
     if any(m.ideal for m in budget.machines):
         yield "It was embedded on the ideal graph, where every qubit works."
-    told = [m for m in budget.machines if m.takes is not None and not m.measured]
+    if any(m.whole for m in budget.machines):
+        yield (
+            "A step couples every bit to every other: these are the chains of a complete graph, on "
+            "graphs without dead qubits."
+        )
+    told = [m for m in budget.machines if m.takes is not None and not (m.measured or m.whole)]
     inside = [m for m in told if m.takes is not None and m.takes <= m.has]
     if budget.order > 3:
         yield "Beyond order 3 there is no formula for chains."

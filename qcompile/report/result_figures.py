@@ -10,7 +10,15 @@ import numpy as np
 
 from qcompile.data.svmlight import shortest
 from qcompile.embedding.unembed import chains_id
-from qcompile.report.figures import BINS, Confusion, Energies, Histogram, Weights, histogram_of
+from qcompile.report.figures import (
+    BINS,
+    Confusion,
+    Energies,
+    Histogram,
+    Trace,
+    Weights,
+    histogram_of,
+)
 from qcompile.report.run import Run
 from qcompile.report.words import many
 from qcompile.solvers.solve import solve
@@ -21,8 +29,18 @@ from qcompile.stages.step import Step
 
 if TYPE_CHECKING:
     from qcompile.stages.samples import Samples
+    from qcompile.training.trained import Trained
 
-__all__ = ["confusions_of", "energies_of", "sampling_of", "through_these", "weights_of"]
+__all__ = [
+    "confusions_of",
+    "energies_of",
+    "has_chains",
+    "sampling_of",
+    "through_these",
+    "trace_of",
+    "trace_of_training",
+    "weights_of",
+]
 
 
 _MOST_WEIGHTS = 40
@@ -36,14 +54,17 @@ _POOLED = ("anneal", "exact")
 
 def _chained(run: Run) -> bool:
     """Whether the samples record that they were read from chains."""
-    if run.samples is None:
-        return False
-    told = run.samples.info
+    return run.samples is not None and has_chains(run.samples)
+
+
+def has_chains(samples: Samples) -> bool:
+    """Whether samples record that they were read from chains."""
+    told = samples.info
     timing = told.get("timing")
     # hybrid solvers use the machine too, but not our chains; they record a space
     of_machine = isinstance(timing, dict) and "qpu_access_time" in timing and "space" not in told
     marked = "repair" in told or "embedding_context" in told
-    return marked or of_machine or bool((run.samples.chain_breaks > 0).any())
+    return marked or of_machine or bool((samples.chain_breaks > 0).any())
 
 
 def through_these(run: Run) -> bool:
@@ -114,7 +135,7 @@ def energies_of(run: Run) -> Energies | None:
     sampling = sampling_of(run)
     return Energies(
         histogram=histogram_of(edges, series),
-        about=sampling.about,
+        about=_of_which_step(run) + sampling.about,
         unit=sampling.unit,
         shares=sampling.shares,
         reads=sampling.total,
@@ -132,6 +153,35 @@ def energies_of(run: Run) -> Energies | None:
         breaks=_breaks(samples),
         wrong_ancillas=int((times[samples.violations > 0] if wrong is None else wrong).sum()),
         wrong_exact=wrong is not None,
+    )
+
+
+def _of_which_step(run: Run) -> str:
+    """Return a sentence on the step that the samples of a training are of."""
+    if run.trace is None:
+        return ""
+    kept = " by the start that was kept" if len(run.trace.starts) > 1 else ""
+    return f"Of the last step that was taken{kept}. "
+
+
+def trace_of(run: Run) -> Trace | None:
+    """Return the figure of the rounds; None if there were none and no price was chosen."""
+    found = run.trace
+    return found if found is not None and (found.rounds or found.trials) else None
+
+
+def trace_of_training(trained: Trained) -> Trace:
+    """Return the rounds of a training."""
+    # the first risk is that of the classifier, the second that of descent if it was tried
+    broken = any(own.broken > 0 for own in trained.rounds)
+    return Trace(
+        rounds=trained.rounds,
+        objective=trained.objective,
+        descent=trained.risks[1].objective if len(trained.risks) > 1 else None,
+        l2=trained.l2,
+        trials=trained.trials,
+        chained=broken or (trained.samples is not None and has_chains(trained.samples)),
+        by_descent=trained.classifier.source.solver == "descent",
     )
 
 

@@ -140,12 +140,19 @@ def _matrix(found: Confusion) -> Markup:
                class_="matrix")  # fmt: skip
 
 
-def risk_section(found: Sequence[Risk]) -> Iterable[Markup]:
+_OF_ONE_POLYNOMIAL = (
+    "0-1 risk of each classifier on the way: the best with continuous weights, that one rounded to "
+    "the levels of the bits, the lowest state that was found, and the returned one."
+)
+_OF_ROUNDS = (
+    "0-1 risk on the training rows, and the objective F that rounds minimise. Descent (L-BFGS) "
+    "minimises the same F without bits."
+)
+
+
+def risk_section(found: Sequence[Risk], *, in_rounds: bool = False) -> Iterable[Markup]:
     """Show the risk of each classifier on the way."""
-    yield lead(
-        "0-1 risk of each classifier on the way: the best with continuous weights, that one "
-        "rounded to the levels of the bits, the lowest state that was found, and the returned one."
-    )
+    yield lead(_OF_ROUNDS if in_rounds else _OF_ONE_POLYNOMIAL)
     rows = [
         svg.Bar(plain(risk.classifier), ((risk.error, "a"),), f"{risk.error:.2%}") for risk in found
     ]

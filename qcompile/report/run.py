@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from qcompile.report.figures import Trace
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
@@ -13,6 +14,7 @@ from qcompile.stages.preparation import Preparation
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.source import Source
+from qcompile.stages.step import Step
 from qcompile.training.risks import Risk
 
 if TYPE_CHECKING:
@@ -33,7 +35,9 @@ class Run:
     """The artifacts of a run; any of them may be missing.
 
     `parts` are named rows with known labels, prepared as in training. `risks` show where accuracy
-    is lost. `told` holds facts in words by name, `reasons` why a section cannot be shown.
+    is lost. `trace` holds the rounds of a training; the problem and the samples are then those of
+    the last step that was taken. `told` holds facts in words by name, `reasons` why a section
+    cannot be shown.
     """
 
     name: str
@@ -46,6 +50,7 @@ class Run:
     classifier: Classifier | None = None
     parts: tuple[tuple[str, Dataset], ...] = ()
     risks: tuple[Risk, ...] = ()
+    trace: Trace | None = None
     told: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -54,6 +59,19 @@ class Run:
     def problem(self) -> Pubo | Qubo | None:
         """The problem that was solved: the QUBO if it is known, or else the polynomial."""
         return self.qubo if self.qubo is not None else self.pubo
+
+    @property
+    def in_rounds(self) -> bool:
+        """Whether the classifier comes from rounds, or the problem is one step of them."""
+        if self.trace is not None or self.of_step:
+            return True
+        known = None if self.classifier is None else self.classifier.source.method
+        return self.problem is None and self.loss is None and known == "rounds"
+
+    @property
+    def of_step(self) -> bool:
+        """Whether the problem is a step from given weights."""
+        return self.problem is not None and isinstance(self.problem.encoding, Step)
 
     @property
     def origin(self) -> Pubo | Qubo | Classifier | None:

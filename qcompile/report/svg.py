@@ -279,10 +279,19 @@ def curves(
     up: tuple[float, float],
     behind: Sequence[tuple[float, float, float]] = (),
     marks: Sequence[Mark] = (),
+    dots: Sequence[tuple[Sequence[Point], str]] = (),
+    log: tuple[bool, bool] = (False, False),
+    whole: bool = False,
 ) -> Markup:
-    """Draw curves; `behind` are bars (from, to, share of the height) at the bottom."""
-    top, bottom, left = 8.0 + 13 * len(marks), 190.0 + 13 * len(marks), 34.0
-    x, y = Scale(*across, left, WIDTH - 8), Scale(*up, bottom, top)
+    """Draw curves; `behind` are bars (from, to, share of the height) at the bottom.
+
+    `dots` are points on the curves. `log` says which axes are logarithmic, the horizontal one
+    first. With `whole` the horizontal axis has ticks at whole numbers only.
+    """
+    steps = Scale(*up, 1.0, 0.0, log[1]).ticks(5)
+    left = max(34.0, 5 + _LETTER * max(map(len, numbers(steps))))
+    top, bottom = 8.0 + 13 * len(marks), 190.0 + 13 * len(marks)
+    x, y = Scale(*across, left, WIDTH - 8, log[0]), Scale(*up, bottom, top, log[1])
     content: list[object] = []
     for low, high, share in behind:
         tall = share * (bottom - top)
@@ -292,9 +301,12 @@ def curves(
     for value, text in zip(y.ticks(5), numbers(y.ticks(5)), strict=True):
         content.append(_line(left, y(value), WIDTH - 8, y(value), "grid"))
         content.append(_word(left - 5, y(value) + 4, text, kind="soft", anchor="end"))
-    content += _foot(x, bottom, axis)
+    content += _foot(x, bottom, axis, whole=whole)
     for points, kind in lines:
         content.append(tag("path", d=_path(_clipped(points, *up), x, y), class_=f"curve {kind}"))
+    for points, kind in dots:
+        places = "".join(f"M{_place(x(a))} {_place(y(b))}h0" for a, b in points)
+        content.append(tag("path", d=places, class_=f"dots {kind}"))
     content += _marks(marks, x, bottom)
     return _picture(bottom + 32, title, says, content)
 

@@ -7,16 +7,24 @@ import numpy as np
 from qcompile.moments.local import risk_and_slope
 from qcompile.moments.unit_rows import UnitRows
 from qcompile.stages.arrays import Floats
+from qcompile.training.start import least_squares, scaled_to_lowest
 
 __all__ = ["descend_smoothly"]
 
 
 def descend_smoothly(
-    rows: UnitRows, l2: float, *, starts: int = 1, seed: int = 0, begin: Floats | None = None
+    rows: UnitRows,
+    l2: float,
+    *,
+    direction: Floats | None = None,
+    starts: int = 1,
+    seed: int = 0,
+    begin: Floats | None = None,
 ) -> tuple[Floats, float]:
     """Return the weights with the lowest F that L-BFGS finds from several starts, and that F.
 
-    The first start is `begin` (0 by default), the others are directions at random.
+    The starts are those of the rounds: the least-squares classifier (`direction`, which is found if
+    it is not given), `begin`, 0, and directions at random.
     """
     from scipy.optimize import minimize
 
@@ -24,14 +32,18 @@ def descend_smoothly(
         risk, slope = risk_and_slope(rows, weights)
         return risk + l2 / 2 * float(weights @ weights), slope + l2 * weights
 
+    known = least_squares(rows) if direction is None else direction
+    firsts = [scaled_to_lowest(rows, known, l2)]
+    if begin is not None:
+        firsts.append(begin)
     rng = np.random.default_rng([seed, 23])
+    for number in range(starts - 1):
+        drawn = rng.normal(size=rows.features)
+        firsts.append(
+            np.zeros(rows.features) if not number else 2.0 * drawn / np.linalg.norm(drawn)
+        )
     best: tuple[Floats, float] | None = None
-    for number in range(starts):
-        if number == 0:
-            first = np.zeros(rows.features) if begin is None else begin
-        else:
-            first = rng.normal(size=rows.features)
-            first *= 2.0 / np.linalg.norm(first)
+    for first in firsts:
         found = minimize(
             value, first, jac=True, method="L-BFGS-B", options={"maxiter": 2000, "maxfun": 4000}
         )

@@ -13,7 +13,7 @@ from qcompile.moments.unit_rows import UnitRows
 from qcompile.runtime.progress import muted
 from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
-from qcompile.stages.arrays import frozen
+from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.machine import Machine
@@ -30,8 +30,9 @@ from qcompile.training.l2_path import (
     train_once,
 )
 from qcompile.training.risks import Risk
-from qcompile.training.rounds import Found, RoundOptions, Task, default_l2
+from qcompile.training.rounds import Found, RoundOptions, Task
 from qcompile.training.search import Clock
+from qcompile.training.start import default_l2, least_squares
 from qcompile.training.trained import Trained
 
 __all__ = ["RoundsTask", "train_in_rounds"]
@@ -67,15 +68,16 @@ def train_in_rounds(work: RoundsTask) -> Trained:
     rows = work.rows
     _check_rows(rows)
     clock = Clock()
-    price, trials = _price(work)
-    if trials:
-        clock.stage("cross-validation", f"{len(trials)} values of l2, {work.folds} folds")
     with passing("unit rows"):
         unit = UnitRows.of(rows)
+        direction = least_squares(unit)
     clock.stage("rows", f"{len(rows):,} rows, {rows.features:,} features")
+    price, trials = _price(work, direction)
+    if trials:
+        clock.stage("cross-validation", f"{len(trials)} values of l2, {work.folds} folds")
     options = _with_starts(work)
     inner = inner_of(options, work.solver, rows.features, work.machine)
-    task = Task(unit, price, options, work.solver, inner, rows)
+    task = Task(unit, price, options, work.solver, inner, rows, direction)
     with passing("rounds"):
         found = _trained(task, trials)
     clock.stage(inner.name, _said(found, price))
@@ -111,14 +113,14 @@ def _check_rows(rows: Dataset) -> None:
         raise InputError("all features are zero: every classifier has margin 0 on these data")
 
 
-def _price(work: RoundsTask) -> tuple[float, list[L2Trial]]:
+def _price(work: RoundsTask, direction: Floats) -> tuple[float, list[L2Trial]]:
     """Return the price of the weights, and the trials if it was chosen by cross-validation."""
     known = work.options.l2
     if not work.cross_validate:
-        return default_l2(work.rows) if known is None else known, []
+        return default_l2(work.rows, direction) if known is None else known, []
     path = work.path
     if path is None:
-        path = [1e3 * default_l2(work.rows) * share for share in PATH]
+        path = [default_l2(work.rows, direction) * share for share in PATH]
     with passing("cross-validate"):
         trials = choose_l2(
             work.raw,
@@ -178,21 +180,21 @@ def _chosen(work: RoundsTask, found: Found, price: float, inner: Inner) -> Class
 
 
 def _risks(task: Task, found: Found, classifier: Classifier) -> tuple[Risk, ...]:
-    """Return objective and 0-1 risk of the classifier and of what descent finds from 0."""
+    """Return objective and 0-1 risk of the classifier and of what descent finds."""
     own = float(task.objective(classifier.weights)[0])
     here = Risk("trained in rounds", own, task.data.error(classifier.weights))
     if found.ended == "descent":
         return (replace(here, classifier="trained by descent"),)
     if found.ended in ("interrupted", "time limit"):
         return (here,)
-    weights, value = descend_smoothly(task.rows, task.l2)
-    return here, Risk("descent (L-BFGS) from 0", value, task.data.error(weights))
+    weights, value = descend_smoothly(task.rows, task.l2, direction=task.direction)
+    return here, Risk("descent (L-BFGS)", value, task.data.error(weights))
 
 
 def _notes(rows: Dataset, found: Found, error: float, compared: Sequence[Risk]) -> list[str]:
     """Return what the user should know."""
     notes = []
-    if error > rows.baseline_error:
+    if error >= rows.baseline_error:
         notes.append(
             f"the classifier is wrong on {error:.1%} of the training rows, and always giving the "
             f'commoner label on {rows.baseline_error:.1%}: try a smaller l2=, or l2="cv"'

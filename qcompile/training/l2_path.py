@@ -23,6 +23,7 @@ from qcompile.stages.record import Record
 from qcompile.training.descent import descend_smoothly
 from qcompile.training.inner import Inner
 from qcompile.training.rounds import Found, RoundOptions, Task, run_rounds
+from qcompile.training.start import least_squares
 
 __all__ = [
     "FOLDS",
@@ -39,8 +40,8 @@ __all__ = [
 _log = logging.getLogger("qcompile")
 
 FOLDS = 5
-# Half decades around the price that needs no search, in units of a thousand times that price.
-PATH = tuple(10.0 ** (-exponent / 2) for exponent in range(3, 11))
+# Half decades around the price that needs no search.
+PATH = tuple(10.0 ** (exponent / 2) for exponent in range(3, -4, -1))
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,8 @@ def _errors_on(number: int, work: _Folds) -> Floats:
     with cluster.locally():
         unit = UnitRows.of(rows)
         inner = inner_of(work.options, work.solver, rows.features, work.machine)
-        task = Task(unit, work.path[0], work.options, work.solver, inner, rows)
+        first = least_squares(unit)
+        task = Task(unit, work.path[0], work.options, work.solver, inner, rows, first)
         found = [held.error(one.weights) for one in follow_path(task, work.path)]
     return np.array(found)
 
@@ -160,9 +162,13 @@ def train_once(task: Task, begin: Floats | None = None) -> Found:
     """Train at one price: in rounds, or by descent if that is the solver."""
     if task.solver.solver != "descent":
         return run_rounds(task, begin)
-    starts = task.options.starts
     weights, value = descend_smoothly(
-        task.rows, task.l2, starts=starts, seed=task.solver.seed, begin=begin
+        task.rows,
+        task.l2,
+        direction=task.direction,
+        starts=task.options.starts,
+        seed=task.solver.seed,
+        begin=begin,
     )
     lowest = weights[None]
     return Found(frozen(weights), value, (), lowest, np.array([value]), ended="descent")

@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.errors import InputError
-from qcompile.moments.local import local_fit, slope_at, smoothed_risks
+from qcompile.moments.local import local_fit, objective_at, slope_at
 from qcompile.moments.unit_rows import UnitRows
 from qcompile.objective.step import discretize_step
 from qcompile.runtime.progress import muted, report
 from qcompile.solvers.options import SolveOptions
-from qcompile.stages.arrays import Floats, frozen, row_norms
+from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.local_fit import Around, LocalFit
 from qcompile.stages.pubo import Pubo
@@ -32,8 +32,9 @@ from qcompile.stages.qubo import Qubo
 from qcompile.stages.record import Record
 from qcompile.stages.samples import Samples
 from qcompile.training.inner import Inner
+from qcompile.training.start import scaled_to_lowest
 
-__all__ = ["Found", "Round", "RoundOptions", "Task", "default_l2", "objective_at", "run_rounds"]
+__all__ = ["Found", "Round", "RoundOptions", "Task", "run_rounds"]
 
 
 _log = logging.getLogger("qcompile")
@@ -45,21 +46,19 @@ _GROWTH, _SHRINKAGE = 1.3, 0.6
 _ENOUGH = 0.03  # of the length of the weights: shorter steps are not worth a round
 _MOST_ROUNDS = 100
 _CANDIDATES = 8
-_START_LENGTH = 2.0
-# 4 p (1 - p) of classes of which one is so rare (p below 15%) that a second start is worth it.
-_RARE = 0.5
 
 
 @dataclass(frozen=True)
 class RoundOptions:
     """How to train in rounds.
 
-    `l2` is the price of the weights; None chooses it by the share of the rarer class. `bits` is
+    `l2` is the price of the weights; None chooses it without a search (`default_l2`). `bits` is
     None for one bit a weight (stay or step), else the bits of the levels of a step. `block` is the
     most weights that a round may change; None lets the machine decide. `rounds` and `time_limit`
     (seconds) end the training. `starts` is the number of trainings from different weights, of
-    which the best is kept; a rare class adds one. `radius` and `width` are those of the first
-    round. `candidates` of the lowest samples of each round are judged by the true objective.
+    which the best is kept: the least-squares classifier, 0, then at random. `radius` and `width`
+    are those of the first round. `candidates` of the lowest samples of each round are judged by
+    the true objective.
     """
 
     l2: float | None = None
@@ -125,6 +124,7 @@ class Task:
     solver: SolveOptions
     inner: Inner
     data: Dataset
+    direction: Floats  # of the least-squares classifier
 
     def objective(self, weights: Floats) -> Floats:
         """Return F of each row of weights."""
@@ -143,30 +143,6 @@ class Found:
     problem: Pubo | Qubo | None = None
     samples: Samples | None = None
     ended: str = ""
-
-
-def default_l2(data: Dataset) -> float:
-    """Return the price of the weights that needs no search: less for a rarer class.
-
-    With the price of equal classes the lowest objective gives the commoner label everywhere.
-
-    >>> from qcompile import from_arrays
-    >>> default_l2(from_arrays([[1.0], [2.0]], [0, 1]))
-    0.001
-    """
-    return max(1e-7, 1e-3 * _balance(data) ** 2)
-
-
-def _balance(data: Dataset) -> float:
-    """Return 4 p (1 - p): 1 for classes of equal size, near 0 for a rare one."""
-    positive = float(np.mean(data.y > 0))
-    return 4 * positive * (1 - positive)
-
-
-def objective_at(rows: UnitRows, weights: Floats, l2: float) -> Floats:
-    """Return F of each row of weights."""
-    many = np.atleast_2d(weights)
-    return np.asarray(smoothed_risks(rows, many) + l2 / 2 * (many * many).sum(axis=1))
 
 
 @dataclass
@@ -206,8 +182,8 @@ class _Lowest:
 def run_rounds(task: Task, begin: Floats | None = None) -> Found:
     """Train from one start or several, and keep the best.
 
-    `begin` are the weights of the first start (0 by default). Ctrl-C, the time limit and the limit
-    of rounds end the training with the best weights so far.
+    The first start is the least-squares classifier. `begin` are weights to start from as well.
+    Ctrl-C, the time limit and the limit of rounds end the training with the best weights so far.
     """
     until = time.monotonic() + task.options.time_limit
     lowest = _Lowest(task.solver.keep)
@@ -243,29 +219,15 @@ def run_rounds(task: Task, begin: Floats | None = None) -> Found:
 
 
 def _starts(task: Task, begin: Floats | None) -> Iterator[Floats]:
-    """Yield the weights to start from: those given or 0, then directions at random."""
+    """Yield the weights to start from: least squares, those given, 0, directions at random."""
     features = task.rows.features
-    yield np.zeros(features) if begin is None else np.array(begin, dtype=np.float64)
-    rare = begin is None and _balance(task.data) < _RARE
-    if rare:
-        yield _between_classes(task.data)
+    yield scaled_to_lowest(task.rows, task.direction, task.l2)
+    if begin is not None:
+        yield np.array(begin, dtype=np.float64)
     rng = np.random.default_rng([task.solver.seed, 17])
-    for _ in range(task.options.starts - 1):
+    for number in range(task.options.starts - 1):
         direction = rng.normal(size=features)
-        yield _START_LENGTH * direction / np.linalg.norm(direction)
-
-
-def _between_classes(data: Dataset) -> Floats:
-    """Return the direction from the mean row of one class to that of the other, at unit length.
-
-    From 0 the first steps serve the common class alone, and all rows may end on its side.
-    """
-    norms = row_norms(data.x)
-    lengths = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
-    positive = data.y > 0
-    parts = np.where(positive, 1.0 / max(1, positive.sum()), -1.0 / max(1, (~positive).sum()))
-    direction = np.asarray((parts * lengths) @ data.x, dtype=np.float64).ravel()
-    return _START_LENGTH * direction / max(float(np.linalg.norm(direction)), 1e-300)
+        yield np.zeros(features) if not number else direction / np.linalg.norm(direction)
 
 
 def _begin(task: Task, weights: Floats) -> _State:

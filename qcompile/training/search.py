@@ -22,6 +22,7 @@ from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.encoding import Encoding
 from qcompile.stages.loss import Loss
+from qcompile.stages.machine import Machine
 from qcompile.stages.moments import Moments
 from qcompile.stages.origin import Origin
 from qcompile.stages.pubo import Pubo
@@ -84,6 +85,7 @@ class Task:
     l0: float
     over_margins: bool
     options: SolveOptions
+    machine: Machine | None = None
 
 
 def search_lowest(
@@ -128,7 +130,7 @@ def _in_bits(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo | Qubo
         clock.stage("qubo", f"{problem.variables:,} qubits, {len(problem.ancillas):,} ancillas")
     name = options.solver if isinstance(options.solver, str) else type(options.solver).__name__
     with passing(f"solve ({name})"):
-        found = solve(problem, **vars(options))
+        found = solve(problem, **vars(options), machine=task.machine)
     clock.stage(str(found.info["solver"]), f"{len(found):,} states")
     return found, problem
 

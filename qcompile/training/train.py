@@ -87,36 +87,39 @@ def train(
     ('rounds', True)
     """
     method = _method(method, bits, l0, loss)
+    if method == "paper" and rounds is not None:
+        raise InputError('rounds= belongs to method="rounds"; leave out bits=, l0= and loss=')
     wanted = None if preparation is None else PrepareOptions.of(preparation)
     if wanted is None and data.preparation.is_identity:
         wanted = _RAW
     options = options or default_search(method, seed=seed)
-    with shown_by(progress), cluster.using(client):
+    with cluster.using(client):
         if method == "paper":
             price = _paper_l2(l2)
             loss = loss or LossOptions()
             loss = loss if price is None else replace(loss, l2=price)
             parts = set_aside(data, validation, test, seed=seed, preparation=wanted)
-            return _by_one_polynomial(parts, BITS if bits is None else bits, l0, loss, options)
+            bits = BITS if bits is None else bits
+            return _by_one_polynomial(parts, bits, l0, loss, options, machine, progress)
         raw = set_aside(data, validation, test, seed=seed)
         parts = raw if wanted is None else prepare_alike(raw, wanted)
         settings = replace(rounds or RoundOptions(), time_limit=time_limit)
         if isinstance(l2, float | int):
             settings = replace(settings, l2=float(l2))
-        return train_in_rounds(
-            RoundsTask(
-                *parts,
-                raw=raw[0],
-                preparation=wanted,
-                options=settings,
-                solver=options,
-                machine=machine,
-                cross_validate=l2 is not None and not isinstance(l2, float | int),
-                path=None if l2 is None or isinstance(l2, float | int | str) else tuple(l2),
-                folds=folds,
-                seed=seed,
-            )
+        work = RoundsTask(
+            *parts,
+            raw=raw[0],
+            preparation=wanted,
+            options=settings,
+            solver=options,
+            machine=machine,
+            cross_validate=l2 is not None and not isinstance(l2, float | int),
+            path=None if l2 is None or isinstance(l2, float | int | str) else tuple(l2),
+            folds=folds,
+            seed=seed,
         )
+        with shown_by(progress):
+            return train_in_rounds(work)
 
 
 def _method(method: str, bits: int | None, l0: float, loss: LossOptions | None) -> str:
@@ -140,7 +143,13 @@ def _paper_l2(l2: float | str | Sequence[float] | None) -> float | None:
 
 
 def _by_one_polynomial(
-    parts: Parts, bits: int, l0: float, loss: LossOptions, options: SolveOptions
+    parts: Parts,
+    bits: int,
+    l0: float,
+    loss: LossOptions,
+    options: SolveOptions,
+    machine: Machine | None,
+    progress: Progress | None,
 ) -> Trained:
     """Train by the minimum of one polynomial over all classifiers.
 
@@ -157,9 +166,10 @@ def _by_one_polynomial(
     with passing("fit loss"):
         fitted = fit_loss_with(moments, loss)
     clock.stage("loss", f"order {fitted.order}, range {fitted.range_:.3g}")
-    task = Task(rows, moments, bits, l0, on_examples, options)
+    task = Task(rows, moments, bits, l0, on_examples, options, machine)
     narrow = loss.range_ == "auto"
-    samples, problem, fitted = search_lowest(task, fitted, narrow, clock)
+    with shown_by(progress):
+        samples, problem, fitted = search_lowest(task, fitted, narrow, clock)
     with passing("decode"):
         classifier = decode(problem, samples, validation=checked)
     rank, energy = classifier.source.rank, classifier.source.energy

@@ -116,7 +116,9 @@ def test_one_class_against_the_rest(client: Any, tmp_path: Path) -> None:
     ]
     with using(client):
         loss = LossOptions(coefficients=(0, 1, 1))
-        found.append(load_moments_of(pattern, DataOptions(positive=1.0), loss))
+        found.append(
+            load_moments_of(pattern, DataOptions(positive=1.0, scale="none", bias=False), loss)
+        )
     for moments in found:
         assert set(moments.tensors) == set(whole.tensors)
         for key, tensor in moments.tensors.items():

@@ -75,9 +75,9 @@ def test_no_other_polynomial_is_nearer_by_integration(degree: int, smoothing: fl
 def _risks_at(data: Dataset, weights: Floats, smoothing: float) -> Floats:
     z = data.y * (weights @ data.x.T) / np.linalg.norm(data.x, axis=1)
     if smoothing == 0:
-        return (z < 0).mean(axis=1)
+        return np.asarray((z < 0).mean(axis=1))
     erfc = np.frompyfunc(math.erfc, 1, 1)
-    return (erfc(z / smoothing / math.sqrt(2)).astype(float) / 2).mean(axis=1)
+    return np.asarray((erfc(z / smoothing / math.sqrt(2)).astype(float) / 2).mean(axis=1))
 
 
 def test_expected_derivatives_by_sampling() -> None:

@@ -170,6 +170,24 @@ def test_the_command(pattern: str, tmp_path: Path, capsys: pytest.CaptureFixture
     assert Path(one).read_bytes() == Path(two).read_bytes()
 
 
+@pytest.mark.parametrize("options", ["--rounds 8", "--cv 2 --grid l2=0.1,0.001 --rounds 8"])
+def test_training_in_rounds_writes_the_same_model(
+    client: Any, options: str, pattern: str, tmp_path: Path
+) -> None:
+    here, there = tmp_path / "here.json", tmp_path / "there.json"
+    rows = str(tmp_path / "part-04.svm")
+    run = ["train", rows, *options.split(), "-q", "-o"]
+    assert main([*run, str(here)]) == 0
+    done = client.run(_tasks_done)
+    assert main([*run, str(there), "--dask", client.scheduler.address]) == 0
+    assert sum(client.run(_tasks_done).values()) > sum(done.values()), "workers had a share"
+    assert here.read_bytes() == there.read_bytes()
+
+
+def _tasks_done(dask_worker: Any) -> int:
+    return int(dask_worker.state.executed_count)
+
+
 def test_a_scheduler_by_its_address(client: Any, pattern: str) -> None:
     with connected(client.scheduler.address) as other, cluster.using(other):
         there = load_moments_of(pattern, DataOptions(), LossOptions())

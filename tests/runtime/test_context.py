@@ -229,6 +229,7 @@ def test_train_sends_the_search_and_nothing_else(order: int, fake: FakeClient) -
         "options": SolveOptions(reads=6, sweeps=20),
     }
     here = train(data, **options)
+    assert here.samples is not None
     assert here.samples.info["space"] == ("weights" if order == 3 else "margins")
     told = Recorder()
     there = train(data, **options, client=fake, progress=told)

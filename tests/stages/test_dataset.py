@@ -50,10 +50,11 @@ def test_data_sets_and_classifiers_count_the_same_errors(rows: Dataset) -> None:
 
 
 def test_training_decoding_and_cross_validation_count_the_same_errors(rows: Dataset) -> None:
-    found = train(rows, bits=1, test=rows, validation=rows)
+    found = train(rows, bits=1, test=rows, validation=rows, preparation={})
     assert found.classifier.weights[0] > 0
     assert found.errors == {"train": WRONG, "validation": WRONG, "test": WRONG}
     assert found.risks[-1]["classifier"] == "returned" and found.risks[-1]["0-1 risk"] == WRONG
+    assert found.problem is not None
     chosen = decode(found.problem, solve(found.problem, solver="exact"), validation=rows)
     assert chosen.source.validation_error == WRONG
     (row,) = cross_validate(rows, {"bits": [1]}, count=2)  # halves of eight rows each
@@ -65,7 +66,8 @@ def test_reports_and_warnings_count_the_same_errors(rows: Dataset) -> None:
     (matrix,) = report_of(Run("x", classifier=model, parts=(("all", rows),))).confusion
     assert (matrix.true_positive, matrix.false_negative) == (5, 3)
     assert (matrix.true_negative, matrix.false_positive) == (8, 0)
-    found = train(rows, bits=1)
+    found = train(rows, bits=1, preparation={})
+    assert found.loss is not None
     half = from_arrays(X[:4], Y[:4])  # 3 of 4 wrong: worse than always giving the commoner label
     assert any("no better" in text for text in warnings_for(found.loss, half, np.ones(1), 0.5))
     one = from_arrays(X[[0, 3, 3]], Y[[0, 3, 3]])  # 1 of 3 wrong, as good as that label

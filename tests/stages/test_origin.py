@@ -11,6 +11,7 @@ import pytest
 
 import qcompile
 from qcompile import Dataset, Encoding, Loss, Preparation, Pubo, Qubo
+from qcompile.stages.local_fit import Around
 from qcompile.stages.origin import Origin, OriginFields
 from qcompile.stages.source import Source
 from qcompile.stages.spins import bits_to_spins, spins_to_bits
@@ -28,14 +29,28 @@ def _facts(origin: Origin) -> dict[str, Any]:
     return {**vars(origin), "preparation": prepared, "source": origin.source.to_dict()}
 
 
-def test_compiling_fills_every_field(made: qcompile.Compiled) -> None:
+@pytest.fixture(scope="module")
+def step() -> Pubo:
+    """A round of training, which has a centre in the place of a loss."""
+    data = qcompile.prepare(qcompile.read("breast-cancer", rows=40), features=6, bias=True)
+    fit = qcompile.fit_around(data, np.linspace(-1, 1, 7), 0.3, degree=3, l2=0.01, block=[1, 2, 6])
+    return qcompile.discretize_step(fit, 0.2)
+
+
+@pytest.fixture(params=["whole", "step"])
+def pubo(request: pytest.FixtureRequest, made: qcompile.Compiled, step: Pubo) -> Pubo:
+    return made.pubo if request.param == "whole" else step
+
+
+def test_compiling_fills_every_field(made: qcompile.Compiled, step: Pubo) -> None:
     """Otherwise the tests below could not see a field that is lost."""
-    empty = _facts(Origin())
+    empty, own = _facts(Origin()), _facts(step.origin)
     for name, value in _facts(made.pubo.origin).items():
-        assert value != empty[name], name
+        assert (own if name == "around" else {name: value})[name] != empty[name], name
 
 
-def test_passes_hand_the_origin_on(made: qcompile.Compiled) -> None:
+def test_passes_hand_the_origin_on(made: qcompile.Compiled, step: Pubo) -> None:
+    assert qcompile.quadratize(step).origin is step.origin
     pubo, origin = made.pubo, made.pubo.origin
     qubo = qcompile.quadratize(pubo)
     few = qcompile.quadratize(pubo, max_ancillas=2)
@@ -47,11 +62,10 @@ def test_passes_hand_the_origin_on(made: qcompile.Compiled) -> None:
 
 
 @pytest.mark.parametrize("ending", [".json", ".npz"])
-def test_files_keep_the_origin(made: qcompile.Compiled, ending: str, tmp_path: Path) -> None:
-    qcompile.save_pubo(made.pubo, tmp_path / f"pubo{ending}")
-    qubo = qcompile.quadratize(made.pubo)
-    qcompile.save_qubo(qubo, tmp_path / f"qubo{ending}")
-    known = _facts(made.pubo.origin)
+def test_files_keep_the_origin(pubo: Pubo, ending: str, tmp_path: Path) -> None:
+    qcompile.save_pubo(pubo, tmp_path / f"pubo{ending}")
+    qcompile.save_qubo(qcompile.quadratize(pubo), tmp_path / f"qubo{ending}")
+    known = _facts(pubo.origin)
     assert _facts(qcompile.load_pubo(tmp_path / f"pubo{ending}").origin) == known
     assert _facts(qcompile.load_qubo(tmp_path / f"qubo{ending}")[0].origin) == known
 
@@ -59,8 +73,8 @@ def test_files_keep_the_origin(made: qcompile.Compiled, ending: str, tmp_path: P
 def test_a_problem_over_margins_has_an_origin_too() -> None:
     data = qcompile.prepare(qcompile.read("breast-cancer", rows=30), features=5, scale="standard")
     found = qcompile.train(data, bits=2, l0=0.02, loss=qcompile.LossOptions(order=8))
-    origin = found.problem.origin
     assert isinstance(found.problem, Pubo) and not found.problem.num_terms
+    origin = found.problem.origin
     assert origin.encoding is not None and origin.loss == found.loss and origin.l0 == 0.02
     assert origin.preparation is data.preparation and origin.source == data.source
 
@@ -82,6 +96,7 @@ def test_the_constructors_take_each_field_by_its_name() -> None:
         "dropped": 0.25,
         "preparation": Preparation(1),
         "source": {"name": "here", "mine": 1},
+        "around": Around(0.5, 1.0, 2, 0.01),
     }
     assert list(values) == [f.name for f in fields(Origin)]
     plain = Pubo.from_dict({(0,): 1.0})

@@ -126,7 +126,7 @@ def test_high_orders_are_cross_validated_on_unseen_folds(cancer: Dataset) -> Non
     errors = []
     for rest, part in ((two, one), (one, two)):
         found = train(rest, bits=3, loss=loss, options=options)
-        assert found.samples.info["space"] == "margins"
+        assert found.samples is not None and found.samples.info["space"] == "margins"
         errors.append(np.mean((np.asarray(part.x) @ found.classifier.weights > 0) != (part.y > 0)))
     assert row["validation error"] == pytest.approx(np.mean(errors))
 

@@ -27,6 +27,7 @@ def test_the_search_over_the_margins_ends_at_the_lowest_state(
     data = prepare(read("breast-cancer"), scale="standard", features=4, bias=True)
     loss = LossOptions(order=order)
     found = train(data, bits=bits, loss=loss, options=SolveOptions(seed=seed))
+    assert found.loss is not None and found.samples is not None
     assert found.samples.info["space"] == "margins"
     pubo = discretize(moments_of(data, order), found.loss, bits)
     exact = solve(pubo, solver="exact")
@@ -56,7 +57,7 @@ def test_ctrl_c_near_the_end_keeps_what_was_found(
 
     monkeypatch.setattr(search, "descend", interrupted)
     found = train(cancer, bits=3, loss=LossOptions(order=6), options=SolveOptions(reads=5))
-    assert found.samples.info["space"] == "margins"
+    assert found.samples is not None and found.samples.info["space"] == "margins"
     assert "keeping the best states so far" in caplog.text
     assert found.errors["train"] < 0.2
 

@@ -23,6 +23,7 @@ from qcompile.solvers.options import SolveOptions
 
 def test_training_accounts_for_every_stage(cancer: Dataset) -> None:
     found = train(cancer, bits=3, validation=0.2, test=0.3, seed=2)
+    assert found.method == "paper" and found.samples is not None
     assert [s["stage"] for s in found.stages] == ["moments", "loss", "pubo", "anneal", "decode"]
     names = [r["classifier"] for r in found.risks]
     assert names == ["best continuous", "rounded to the grid", "lowest state found", "returned"]
@@ -64,6 +65,7 @@ def test_training_takes_any_solver(cancer: Dataset, solver: str) -> None:
     small = prepare(read("breast-cancer"), scale="standard", features=4)
     found = train(small, bits=1, options=SolveOptions(solver=solver, reads=20))
     exact = train(small, bits=1, options=SolveOptions(solver="exact"))
+    assert found.samples is not None and exact.samples is not None
     assert found.samples.energies[0] == pytest.approx(exact.samples.energies[0])
     stages = [s["stage"] for s in found.stages]
     assert ("qubo" in stages) == (solver != "exact")
@@ -71,6 +73,7 @@ def test_training_takes_any_solver(cancer: Dataset, solver: str) -> None:
 
 def test_high_orders_are_annealed_over_the_margins(cancer: Dataset) -> None:
     found = train(cancer, bits=4, loss=LossOptions(order=6), options=SolveOptions(reads=30))
+    assert found.loss is not None and found.samples is not None
     assert found.samples.info["space"] == "margins"
     weights = found.classifier.weights
     objective = float(np.mean(found.loss(cancer.margins(weights))))
@@ -94,7 +97,8 @@ def test_sixteen_bits_reach_the_largest_weight() -> None:
     x = np.ones((6, 2)) * np.array([1, -1, 1, -1, 1, -1])[:, None]
     data = from_arrays(x, np.array([1, -1, 1, -1, 1, -1]))
     for bits in (15, 16):
-        found = train(data, bits=bits, loss=LossOptions(order=1, range_=1.0))
+        loss = LossOptions(order=1, range_=1.0)
+        found = train(data, bits=bits, loss=loss, preparation={})
         assert found.classifier.weights == pytest.approx([1.0, 1.0])
 
 
@@ -115,10 +119,10 @@ def test_a_loss_that_pays_for_wrong_answers_gets_a_narrower_range(cancer: Datase
     found = train(cancer, loss=LossOptions(order=8))
     assert found.errors["train"] < 0.2
     first = fit_loss(moments_of(cancer, 1), 8).range_
-    assert found.loss.range_ < first
+    assert found.loss is not None and found.loss.range_ < first
     assert sum("narrowed to" in note for note in found.notes) == 1
     own = train(cancer, loss=LossOptions(order=8, range_=first), options=SolveOptions(reads=20))
-    assert own.loss.range_ == first and own.errors["train"] > 0.5
+    assert own.loss is not None and own.loss.range_ == first and own.errors["train"] > 0.5
     assert any("wrong margins are rewarded" in note for note in own.notes)
 
 
