@@ -117,7 +117,7 @@ def test_the_notebook(tmp_path: Path) -> None:
     assert not [out for out in outputs if out.get("name") == "stderr"]
     shown = "".join("".join(out["text"]) for out in outputs if out["output_type"] == "stream")
     pictures = [out["data"]["image/png"] for out in outputs if "image/png" in out.get("data", {})]
-    assert len(pictures) == 4  # the loss, the chip, the energies, the test rows
+    assert len(pictures) == 5  # the rounds, the loss, the chip, the energies, the test rows
     for picture in pictures:
         drawn = Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB")
         assert min(drawn.size) > 200 and len(drawn.getcolors(1 << 20) or ()) > 20
@@ -125,4 +125,4 @@ def test_the_notebook(tmp_path: Path) -> None:
     assert len(lowest) == 2 and lowest[0] == lowest[1]
     baseline = 100 * read("breast-cancer").baseline_error
     errors = [float(error) for error in re.findall(r"(\S+)% (?:of the \w+ rows are )?wrong", shown)]
-    assert len(errors) == 4 and max(errors) < baseline / 2
+    assert len(errors) == 6 and max(errors) < baseline / 2
