@@ -101,8 +101,8 @@ def add_commands(commands: Any) -> None:
         "--l2",
         type=_price,
         metavar="L",
-        help="price of the weights; cv chooses it by cross-validation (rounds: 0.001 for classes "
-        "of equal size, less for a rare one)",
+        help="price of the weights; cv chooses it by cross-validation (rounds: a value that needs "
+        "no search, smaller for more rows)",
     )
     _add_round_options(command)
     paper = command.add_argument_group("paper")

@@ -50,6 +50,7 @@ def decode(problem: Problem, samples: Samples, *, validation: Dataset | None = N
         loss=None if loss is None else loss.coefficients,
         bits=encoding.bits,
         zeta=encoding.zeta,
+        l2=None if problem.around is None else problem.around.l2,
     )
     return Classifier(frozen(weights[chosen]), problem.preparation, source)
 

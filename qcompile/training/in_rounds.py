@@ -16,6 +16,7 @@ from qcompile.solvers.options import SolveOptions
 from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.display import many
 from qcompile.stages.machine import Machine
 from qcompile.stages.source import ClassifierSource
 from qcompile.training.descent import descend_smoothly
@@ -152,7 +153,7 @@ def _trained(task: Task, trials: Sequence[L2Trial]) -> Found:
 
 def _said(found: Found, price: float) -> str:
     """Return how a training went, in a line."""
-    rounds = f"{len(found.rounds)} rounds" if found.rounds else found.ended
+    rounds = many(len(found.rounds), "round") if found.rounds else found.ended
     end = f", {found.ended}" if found.rounds else ""
     return f"{rounds}, objective {found.objective:.5f}, l2 {price:.3g}{end}"
 
@@ -167,6 +168,7 @@ def _chosen(work: RoundsTask, found: Found, price: float, inner: Inner) -> Class
     value = float(found.values[rank]) if work.validation is not None else found.objective
     source = ClassifierSource(
         **vars(replace(work.rows.source, rows=len(work.rows))),
+        energy=value,
         rank=rank,
         solver=inner.name,
         solver_seed=work.solver.seed,
@@ -200,9 +202,9 @@ def _notes(rows: Dataset, found: Found, error: float, compared: Sequence[Risk]) 
             f'commoner label on {rows.baseline_error:.1%}: try a smaller l2=, or l2="cv"'
         )
     if found.ended == "limit of rounds":
-        notes.append("the limit of rounds= was reached before steps became short")
+        notes.append("the limit of rounds= was reached before the training settled")
     if found.ended == "time limit":
-        notes.append("the time_limit= was reached before steps became short")
+        notes.append("the time_limit= was reached before the training settled")
     if len(compared) > 1 and compared[1].objective < compared[0].objective - 1e-3:
         notes.append(
             f"descent (L-BFGS) finds a lower objective, {compared[1].objective:.5f} instead of "

@@ -43,7 +43,10 @@ _log = logging.getLogger("qcompile")
 _FIRST_LENGTH = 4.0
 _FIRST_WIDTH = 0.5
 _GROWTH, _SHRINKAGE = 1.3, 0.6
-_ENOUGH = 0.03  # of the length of the weights: shorter steps are not worth a round
+_TRUSTED = 0.5  # of the change that the polynomial promised: the fit holds, and steps may be longer
+_LITTLE = 3e-5  # a change of the objective that asks for a narrower fit
+_ENOUGH = 0.02  # of the length of the weights: shorter steps are not worth a round
+_PATIENCE, _SETTLED = 5, 2e-5  # rounds that together changed the objective by less than this
 _MOST_ROUNDS = 100
 _CANDIDATES = 8
 
@@ -252,12 +255,21 @@ def _go(task: Task, state: _State, start: int, until: float, lowest: _Lowest) ->
         length = max(float(np.linalg.norm(state.weights)), 1e-3)
         if state.radius * math.sqrt(features) < _ENOUGH * length:
             return "steps became short"
+        if _has_settled(state, task.inner.size):
+            return "changes became small"
         if time.monotonic() >= until:
             return "time limit"
         _round(task, state, start, number, lowest)
         shown = f"round {number + 1}: F {state.objective:.5f}, radius {state.radius:.3g}"
         report(number + 1, task.options.rounds, shown)
     return "limit of rounds"
+
+
+def _has_settled(state: _State, size: int) -> bool:
+    """Whether the last rounds changed the objective by little; blocks need more rounds to tell."""
+    count = _PATIENCE * math.ceil(len(state.weights) / size)
+    values = [own.objective for own in state.rounds]
+    return len(values) > count and values[-count - 1] - values[-1] < _SETTLED
 
 
 def _round(task: Task, state: _State, start: int, number: int, lowest: _Lowest) -> None:
@@ -281,10 +293,13 @@ def _round(task: Task, state: _State, start: int, number: int, lowest: _Lowest) 
     if taken:
         state.weights, state.objective = weights[place], float(values[place])
         state.problem, state.samples = problem_solved, samples
-        if place == 0:
-            state.radius *= _GROWTH
-    else:
+    expected = float(samples.energies[0]) - fit.constant
+    if taken and reached < _TRUSTED * expected:
+        state.radius *= _GROWTH
+    elif not taken:
         state.radius *= _shrinkage(len(fit.block), len(state.weights))
+    if reached > -_LITTLE:  # the lowest point of a wide fit is not that of the objective
+        state.width *= _shrinkage(len(fit.block), len(state.weights))
     state.width = _width(state.radius, len(state.weights), state.width)
     state.rounds.append(
         Round(
@@ -294,7 +309,7 @@ def _round(task: Task, state: _State, start: int, number: int, lowest: _Lowest) 
             radius=radius,
             width=width,
             weights=len(fit.block),
-            expected=float(samples.energies[0]) - fit.constant,
+            expected=expected,
             reached=reached,
             rank=place if taken else None,
             broken=float(np.mean(samples.chain_breaks)) if len(samples) else 0.0,
