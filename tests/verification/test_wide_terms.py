@@ -53,7 +53,7 @@ def test_only_the_polynomial_that_was_reduced_is_proved(size: tuple[int, int], s
     assert restore(qubo).to_dict() == pytest.approx({(): 0.0, **terms})
 
 
-@pytest.mark.parametrize(("size", "seed"), [case for case in CASES if case[1] == 0])
+@pytest.mark.parametrize(("size", "seed"), [(size, 0) for size in SIZES if size[1] < 10])
 def test_a_budget_of_ancillas_keeps_its_bound(size: tuple[int, int], seed: int) -> None:
     terms = _wide(*size, seed)
     pubo = Pubo.from_dict(terms, variables=size[0])
