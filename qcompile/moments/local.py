@@ -12,6 +12,7 @@ rows gives it, and sums over disjoint rows add up. The length of a row cancels.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +44,7 @@ _WORTH_ASKING = 10**6
 
 
 def fit_around(
-    data: Dataset,
+    data: Dataset | Sequence[Dataset],
     centre: ArrayLike,
     width: float,
     *,
@@ -58,7 +59,8 @@ def fit_around(
     "Nearest" is in the mean square over weights drawn from N(centre, width² I). `smoothing` is the
     deviation of the weights whose risk it is; with 0 it is the 0-1 risk itself. `degree` is 2 or 3.
     `l2` adds l2/2 |w|². `block` names the features whose weights may change (all by default).
-    `sample_weight` multiplies rows.
+    `sample_weight` multiplies rows. `data` may be the parts of a data set, prepared alike. With a
+    Dask client (``qcompile.runtime.cluster.using``) its workers hold the rows and make the sums.
 
     >>> from qcompile import from_arrays
     >>> rows = from_arrays([[2.0, 0.0], [0.0, 3.0]], [1, -1])
@@ -66,9 +68,10 @@ def fit_around(
     array([-0.2992,  0.2992])
     """
     around = _checked(Around(float(width), float(smoothing), int(degree), float(l2)))
-    place = checked_centre(centre, data.features)
-    members = checked_block(block, data.features)
     rows = UnitRows.of(data, sample_weight)
+    first = data if isinstance(data, Dataset) else data[0]
+    place = checked_centre(centre, rows.features)
+    members = checked_block(block, rows.features)
     found = local_fit(rows, place, around, members)
     return LocalFit(
         around,
@@ -78,9 +81,9 @@ def fit_around(
         frozen(found.first),
         frozen(found.second),
         None if found.third is None else frozen(found.third),
-        len(data),
-        data.preparation,
-        data.source,
+        rows.count,
+        first.preparation,
+        first.source,
     )
 
 

@@ -7,7 +7,7 @@ of zeros has margin 0 for all weights and stays a row of zeros.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -147,15 +147,26 @@ class UnitRows:
     held: tuple[Any, ...] = field(default=(), repr=False)
 
     @classmethod
-    def of(cls, data: Dataset, sample_weight: ArrayLike | None = None) -> UnitRows:
-        """Return the rows of a data set; `sample_weight` multiplies rows."""
-        shares = _shares(len(data), sample_weight)
-        blocks = tuple(_blocks(data, shares))
+    def of(
+        cls, data: Dataset | Sequence[Dataset], sample_weight: ArrayLike | None = None
+    ) -> UnitRows:
+        """Return the rows of a data set, or of its parts; `sample_weight` multiplies rows."""
+        parts = [data] if isinstance(data, Dataset) else list(data)
+        if not parts or len({part.features for part in parts}) > 1:
+            raise InputError("no parts of data, or parts of different widths")
+        count = sum(map(len, parts))
+        shares = _shares(count, sample_weight)
+        ends = np.cumsum([0, *map(len, parts)]).tolist()
+        blocks = tuple(
+            block
+            for part, start, end in zip(parts, ends, ends[1:], strict=False)
+            for block in _blocks(part, shares[start:end])
+        )
         client = cluster.current()
         if client is None:
-            return cls(data.features, len(data), blocks)
+            return cls(parts[0].features, count, blocks)
         held = tuple(cluster.hold(client, block) for block in blocks)
-        return cls(data.features, len(data), (), held)
+        return cls(parts[0].features, count, (), held)
 
     def map(self, task: Callable[..., Result], *arguments: Any) -> Iterator[Result]:
         """Yield task(block, *arguments) for each block, in order."""

@@ -179,6 +179,17 @@ def test_a_block_is_a_part_of_the_whole(density: float) -> None:
     assert part.third == pytest.approx(whole.third[np.ix_(chosen, chosen, chosen)])
 
 
+def test_parts_add_up_to_the_whole() -> None:
+    data = rows_of(50, 4, seed=12)
+    parts = [data.take(slice(0, 13)), data.take(slice(13, 14)), data.take(slice(14, None))]
+    whole, joined = (fit_around(d, np.ones(4), 0.5, degree=3) for d in (data, parts))
+    assert joined.count == 50
+    for a, b in zip(_numbers(whole), _numbers(joined), strict=True):
+        assert a == pytest.approx(b, rel=1e-12, abs=1e-15)
+    with pytest.raises(InputError, match="no parts"):
+        fit_around([], np.ones(4), 0.5)
+
+
 def test_sample_weights_repeat_rows() -> None:
     data = rows_of(6, 2, seed=8)
     times = np.array([1, 3, 0, 2, 1, 1])
