@@ -30,7 +30,7 @@ _NEEDS = {
     "budget": "a problem (qubo.json or pubo.json)",
     "ancillas": "a QUBO (qubo.json)",
     "chip": "an embedding (qcompile embed QUBO -o embedding.json)",
-    "rounds": "the records of a training (qcompile train DATA --report page.html)",
+    "rounds": "the records of a training in rounds: the page that train writes has them",
     "energies": "samples (samples.json of solve or submit) and their problem",
     "weights": "a classifier (model.json), or samples and a problem compiled from data",
     "confusion": "data with known labels and a classifier",

@@ -158,9 +158,9 @@ def test_people_and_programs_get_the_same_values(
     assert text["energy"] == f"{found['energy']:.6g}" != str(found["energy"])
     assert text["weights"] == "[" + ", ".join(f"{w:.6g}" for w in found["weights"]) + "]"
     assert main(["compile", "data.svm", "--bits", "1", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["memory_bytes"] == 420
+    assert json.loads(capsys.readouterr().out)["memory_bytes"] == 712
     assert main(["compile", "data.svm", "--bits", "1"]) == 0
-    assert re.search(r"^memory +420 bytes$", capsys.readouterr().out, re.M)
+    assert re.search(r"^memory +712 bytes$", capsys.readouterr().out, re.M)
 
 
 def test_values_are_shown_for_people(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from tests.problems import complete
 def test_any_changed_coefficient_is_found_and_named(variables: int, degree: int) -> None:
     pubo = complete(variables, degree)
     qubo, reference = quadratize(pubo), fingerprint(pubo)
-    step = 1 if degree == 3 else 5  # nested gates take longer
+    step = 1 if degree == 3 else 12  # nested gates take longer
     for k in range(0, len(qubo.quadratic), step):
         values = qubo.quadratic.copy()
         values[k] *= 1 + 1e-6
@@ -24,7 +24,7 @@ def test_any_changed_coefficient_is_found_and_named(variables: int, degree: int)
         assert not found.holds
         assert "bits" in next(check.detail for check in found.checks if not check.holds)
         assert not verify(replace(qubo, quadratic=frozen(values)), pubo=pubo).holds
-    for k in range(qubo.variables):
+    for k in range(0, qubo.variables, -(-step // 4)):
         values = qubo.linear.copy()
         values[k] += 1e-6
         assert not verify(replace(qubo, linear=frozen(values)), reference=reference).holds

@@ -39,7 +39,8 @@ def test_a_gate_that_leans_to_one_factor_fails(variables: int, degree: int, side
     """Moving strength from one factor to the other keeps the algebra, but not the gate."""
     pubo = complete(variables, degree)
     qubo = quadratize(pubo)
-    for k, pair in enumerate(qubo.ancillas.factors.tolist(), qubo.logical):
+    step = 1 if degree == 3 else 5  # all assignments of nested gates are tried each time
+    for k, pair in list(enumerate(qubo.ancillas.factors.tolist(), qubo.logical))[::step]:
         values = qubo.quadratic.copy()
         for factor, sign in ((pair[side], 1), (pair[1 - side], -1)):
             at = np.flatnonzero((qubo.first == min(factor, k)) & (qubo.second == max(factor, k)))
