@@ -206,7 +206,9 @@ def test_the_command_writes_the_rounds(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["report", model, "--data", DATA, "-o", str(place)]) == 0
     assert TITLES["rounds"] in capsys.readouterr().out.partition("not shown")[2]
     found = parsed(place.read_text()).words
-    assert "(needs the records of a training in rounds: the page that train writes has them)" in found
+    assert (
+        "(needs the records of a training in rounds: the page that train writes has them)" in found
+    )
     assert "rounds classifier 4 weights" in found
 
 
