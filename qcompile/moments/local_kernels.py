@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 from qcompile.runtime.jit import jit
 from qcompile.stages.arrays import Floats
 
-__all__ = ["add_margins", "add_pairs", "add_rows", "derivatives", "risks_of_margins"]
+__all__ = [
+    "add_all_pairs",
+    "add_margins",
+    "add_pairs",
+    "add_rows",
+    "derivatives",
+    "risks_of_margins",
+]
 
 
 @jit
@@ -56,11 +63,11 @@ def add_margins(
 ) -> None:
     """Add x·w of sparse rows for each column of `weights` (features x candidates)."""
     for i in range(len(starts) - 1):
-        for k in range(weights.shape[1]):
-            total = 0.0
-            for e in range(starts[i], starts[i + 1]):
-                total += values[e] * weights[columns[e], k]
-            margins[i, k] += total
+        row = margins[i]
+        for e in range(starts[i], starts[i + 1]):
+            value, own = values[e], weights[columns[e]]
+            for k in range(len(row)):
+                row[k] += value * own[k]
 
 
 @jit
@@ -77,6 +84,26 @@ def add_rows(
         if f != 0.0:
             for e in range(starts[i], starts[i + 1]):
                 total[columns[e]] += f * values[e]
+
+
+@jit
+def add_all_pairs(
+    starts: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: Floats,
+    factors: Floats,
+    total: Floats,
+) -> None:
+    """Add factor · x_a x_b of sparse rows, a at or before b in the row: all columns take part."""
+    for i in range(len(starts) - 1):
+        f = factors[i]
+        if f == 0.0:
+            continue
+        last = starts[i + 1]
+        for e in range(starts[i], last):
+            row, scaled = total[columns[e]], f * values[e]
+            for d in range(e, last):
+                row[columns[d]] += scaled * values[d]
 
 
 @jit

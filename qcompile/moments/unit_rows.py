@@ -28,7 +28,7 @@ __all__ = ["Block", "UnitRows", "one_core_blas"]
 Result = TypeVar("Result")
 
 _BLOCK_ENTRIES = 1 << 19
-_FEWEST_ROWS, _MOST_ROWS = 1 << 8, 1 << 14
+_FEWEST_ROWS, _MOST_ROWS = 1 << 8, 1 << 13
 # Measured: adding one product of a sparse row takes as long as this many of a dense product.
 _SCATTER_COST = 6
 
@@ -117,8 +117,12 @@ class SparseBlock(Block):
 
     def pairs(self, factors: Floats, members: NDArray[np.int64]) -> Floats:
         """Return Σ factor · u uᵀ over the columns that are members."""
-        from qcompile.moments.local_kernels import add_pairs
+        from qcompile.moments.local_kernels import add_all_pairs, add_pairs
 
+        if len(members) == self.features:
+            total = np.zeros((self.features, self.features))
+            add_all_pairs(self.starts, self.columns, self.values, factors, total)
+            return total + total.T - np.diag(total.diagonal())
         places = np.full(self.features, -1, dtype=np.int64)
         places[members] = np.arange(len(members))
         total = np.zeros((len(members), len(members)))
@@ -179,7 +183,7 @@ class UnitRows:
             if len(self.blocks) == 1 or cores() == 1:
                 yield from (task(block, *arguments) for block in self.blocks)
             else:
-                yield from ordered(lambda block: task(block, *arguments), self.blocks)
+                yield from ordered(lambda block: task(block, *arguments), self.blocks, again=True)
 
 
 def _with_one_core(block: Block, task: Callable[..., Result], *arguments: Any) -> Result:

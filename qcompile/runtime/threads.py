@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from functools import lru_cache
 from typing import ParamSpec, TypeVar
 
 from qcompile.runtime.progress import muted
@@ -56,12 +58,17 @@ def in_this_context(function: Callable[Arguments, Result]) -> Callable[Arguments
 
 
 def ordered(
-    task: Callable[[Item], Result], items: Iterable[Item], *, workers: int | None = None
+    task: Callable[[Item], Result],
+    items: Iterable[Item],
+    *,
+    workers: int | None = None,
+    again: bool = False,
 ) -> Iterator[Result]:
     """Yield task(item) for each item, in order, with at most one result per worker waiting.
 
     Floating-point sums over the results are the same for any number of workers. Tasks keep to the
     limits of the caller. What they report is not heard: whoever consumes the results counts them.
+    With `again` the threads are kept for the next call: starting them takes as long as short tasks.
     """
 
     def quiet(item: Item) -> Result:
@@ -73,9 +80,9 @@ def ordered(
         yield from map(quiet, items)
         return
     run = in_this_context(quiet)
-    pool = ThreadPoolExecutor(workers)
+    pool = _kept_pool(os.getpid(), workers) if again else ThreadPoolExecutor(workers)
+    waiting: deque[Future[Result]] = deque()
     try:
-        waiting: deque[Future[Result]] = deque()
         for item in items:
             waiting.append(pool.submit(run, item))
             if len(waiting) > workers:
@@ -83,4 +90,14 @@ def ordered(
         while waiting:
             yield waiting.popleft().result()
     finally:
-        pool.shutdown(cancel_futures=True)
+        if again:
+            running = [future for future in waiting if not future.cancel()]
+            wait(running)
+        else:
+            pool.shutdown(cancel_futures=True)
+
+
+@lru_cache(4)
+def _kept_pool(process: int, workers: int) -> ThreadPoolExecutor:
+    """Return threads for calls to come; a process that was forked off has none of its parent's."""
+    return ThreadPoolExecutor(workers)

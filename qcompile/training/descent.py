@@ -12,6 +12,10 @@ from qcompile.training.start import least_squares, scaled_to_lowest
 __all__ = ["descend_smoothly"]
 
 
+# The objective is a risk: its seventh digit is of no use.
+_LIMITS = {"maxiter": 2000, "maxfun": 4000, "ftol": 1e-7}
+
+
 def descend_smoothly(
     rows: UnitRows,
     l2: float,
@@ -44,9 +48,7 @@ def descend_smoothly(
         )
     best: tuple[Floats, float] | None = None
     for first in firsts:
-        found = minimize(
-            value, first, jac=True, method="L-BFGS-B", options={"maxiter": 2000, "maxfun": 4000}
-        )
+        found = minimize(value, first, jac=True, method="L-BFGS-B", options=_LIMITS)
         if best is None or float(found.fun) < best[1]:
             best = np.asarray(found.x, dtype=np.float64), float(found.fun)
     assert best is not None

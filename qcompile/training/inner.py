@@ -74,8 +74,8 @@ class Inner:
         solver = self.options.solver
         return solver if isinstance(solver, str) else type(solver).__name__
 
-    def sample(self, pubo: Pubo, *, seed: int) -> tuple[Samples, Pubo | Qubo]:
-        """Return samples of the polynomial of a step, and the problem that was solved."""
+    def sample(self, pubo: Pubo, *, seed: int, keep: int) -> tuple[Samples, Pubo | Qubo]:
+        """Return the lowest samples of a step, and the problem that was solved."""
         options = self.options
         problem: Pubo | Qubo = pubo
         if options.solver not in ("anneal", "exact"):
@@ -86,7 +86,7 @@ class Inner:
                 self._placed(problem),
                 solver=options.solver,
                 reads=options.reads,
-                keep=options.keep,
+                keep=keep,
                 seed=seed,
                 sweeps=options.sweeps,
                 machine=self.machine,

@@ -281,7 +281,9 @@ def _round(task: Task, state: _State, start: int, number: int, lowest: _Lowest) 
     fit = _fit(task, state.weights, around, block)
     problem = discretize_step(fit, state.radius, options.bits)
     with muted():
-        samples, problem_solved = task.inner.sample(problem, seed=_seed(task, start, number))
+        samples, problem_solved = task.inner.sample(
+            problem, seed=_seed(task, start, number), keep=options.candidates
+        )
     # the samples are distinct and in order of energy
     weights = problem.decode(samples.bits[: options.candidates])
     values = task.objective(weights)
