@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from qcompile.embedding.complete import complete_chains, largest_clique, with_chains
 from qcompile.errors import InputError
@@ -25,6 +25,8 @@ __all__ = ["Inner"]
 # One core is faster than starting threads for so much work: reads x sweeps x bits².
 _SMALL = 3e7
 _SWEEPS = 200  # of solve, where nothing is said
+# Sweeps of a round: the loop forgives an answer that is not the lowest, but many bits need more.
+_FEW, _MANY_BITS = 50, 150
 # Bits of a round on a laptop, and of one that is solved by trying all states.
 _MOST_BITS, _MOST_TRIED = 1000, 20
 _MOCK_MACHINES = ("pegasus4", "advantage")
@@ -66,7 +68,10 @@ class Inner:
             )
         if most < 1:
             raise InputError(f"{bits} bits a weight; the machine takes up to {bits * most} bits")
-        return cls(options, min(wanted, most), chip)
+        size = min(wanted, most)
+        if options.solver == "anneal" and options.sweeps is None:
+            options = replace(options, sweeps=_FEW if size * bits <= _MANY_BITS else 2 * _FEW)
+        return cls(options, size, chip)
 
     @property
     def name(self) -> str:

@@ -47,6 +47,7 @@ _TRUSTED = 0.5  # of the change that the polynomial promised: the fit holds, and
 _LITTLE = 3e-5  # a change of the objective that asks for a narrower fit
 _ENOUGH = 0.02  # of the length of the weights: shorter steps are not worth a round
 _PATIENCE, _SETTLED = 5, 2e-5  # rounds that together changed the objective by less than this
+_MANY = 150  # weights, which come nearer in smaller changes: half of it
 _MOST_ROUNDS = 100
 _CANDIDATES = 8
 
@@ -269,7 +270,8 @@ def _has_settled(state: _State, size: int) -> bool:
     """Whether the last rounds changed the objective by little; blocks need more rounds to tell."""
     count = _PATIENCE * math.ceil(len(state.weights) / size)
     values = [own.objective for own in state.rounds]
-    return len(values) > count and values[-count - 1] - values[-1] < _SETTLED
+    little = _SETTLED if len(state.weights) <= _MANY else _SETTLED / 2
+    return len(values) > count and values[-count - 1] - values[-1] < little
 
 
 def _round(task: Task, state: _State, start: int, number: int, lowest: _Lowest) -> None:

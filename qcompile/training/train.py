@@ -33,13 +33,13 @@ __all__ = ["METHODS", "Trained", "default_search", "train"]
 METHODS = ("auto", "rounds", "paper")
 _RAW = PrepareOptions(scale="robust", bias=True)
 # Of a round: the loop forgives an answer that is not the lowest.
-_ROUND_READS, _ROUND_SWEEPS, _TABU_READS, _OTHER_READS = 8, 50, 10, 100
+_ROUND_READS, _TABU_READS, _OTHER_READS = 8, 10, 100
 
 
 def default_search(method: str, solver: Any = "anneal", seed: int = 0) -> SolveOptions:
     """Return how to search where nothing is said: little in a round, more in one problem."""
     if method == "rounds" and solver == "anneal":
-        return SolveOptions(solver, _ROUND_READS, sweeps=_ROUND_SWEEPS, seed=seed)
+        return SolveOptions(solver, _ROUND_READS, seed=seed)
     few = method == "rounds" and solver == "tabu"  # each of its reads takes a fixed time
     return SolveOptions(solver, _TABU_READS if few else _OTHER_READS, seed=seed)
 
