@@ -80,11 +80,14 @@ class Inner:
         return solver if isinstance(solver, str) else type(solver).__name__
 
     def sample(self, pubo: Pubo, *, seed: int, keep: int) -> tuple[Samples, Pubo | Qubo]:
-        """Return the lowest samples of a step, and the problem that was solved."""
+        """Return the lowest samples of a step, and the problem that was solved.
+
+        `keep` of them are enough, but the chains of more tell how many break.
+        """
         options = self.options
         problem: Pubo | Qubo = pubo
         if options.solver not in ("anneal", "exact"):
-            problem = quadratize(pubo)
+            problem, keep = quadratize(pubo), max(keep, options.keep)
         work = options.reads * (options.sweeps or _SWEEPS) * pubo.variables**2
         with at_most(1) if work < _SMALL else nullcontext(), cluster.locally():
             found = solve(
