@@ -13,6 +13,7 @@ from qcompile.moments.unit_rows import UnitRows
 from qcompile.runtime.progress import muted
 from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
+from qcompile.solvers.restarts import check_counts
 from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
@@ -67,6 +68,7 @@ class RoundsTask:
 def train_in_rounds(work: RoundsTask) -> Trained:
     """Train, choose by the validation rows if there are any, and compare with descent."""
     rows = work.rows
+    check_counts(work.solver.reads, work.solver.sweeps, work.solver.keep)
     _check_rows(rows)
     clock = Clock()
     with passing("unit rows"):
