@@ -41,6 +41,7 @@ _log = logging.getLogger("qcompile")
 
 # First radius of a step of all n weights: a length of 4, whatever n is.
 _FIRST_LENGTH = 4.0
+_FIRST_SHARE = 1 / 16  # of the length of long weights
 _FIRST_WIDTH = 0.5
 _GROWTH, _SHRINKAGE = 1.3, 0.6
 _TRUSTED = 0.5  # of the change that the polynomial promised: the fit holds, and steps may be longer
@@ -238,9 +239,10 @@ def _begin(task: Task, weights: Floats) -> _State:
     features = len(weights)
     radius = task.options.radius
     if radius is None:
-        radius = _FIRST_LENGTH / math.sqrt(features)
-        if weights.any():  # near a minimum already: steps of the length of the weights are enough
-            radius = min(radius, float(np.linalg.norm(weights)) / math.sqrt(features))
+        first, length = _FIRST_LENGTH, float(np.linalg.norm(weights))
+        if length > 0:  # longer steps are of no use, and far shorter ones neither
+            first = max(min(first, length), length * _FIRST_SHARE)
+        radius = first / math.sqrt(features)
     objective = float(task.objective(weights)[0])
     return _State(weights, objective, radius, _width(radius, features, task.options.width))
 

@@ -15,7 +15,7 @@ __all__ = ["default_l2", "least_squares", "scaled_to_lowest"]
 # Added to the squares of all weights, as a share of their mean: columns may depend on each other.
 _RIDGE = 1e-2
 # Lengths of the weights that are tried.
-_LENGTHS = 2.0 ** np.arange(-1, 8)
+_LENGTHS = 2.0 ** np.arange(-1, 10)
 # Up to so many weights a matrix of all products is made; beyond, so many passes at most.
 _MOST_SOLVED, _MOST_PASSES = 1000, 50
 _PRICE = 0.2
