@@ -78,7 +78,7 @@ def train_in_rounds(work: RoundsTask) -> Trained:
     price, trials = _price(work, direction)
     if trials:
         clock.stage("cross-validation", f"{len(trials)} values of l2, {work.folds} folds")
-    options = _with_starts(work)
+    options = _with_share_of_time(_with_starts(work), (work.folds + 1) * len(trials))
     inner = inner_of(options, work.solver, rows.features, work.machine)
     task = Task(unit, price, options, work.solver, inner, rows, direction)
     with passing("rounds"):
@@ -128,7 +128,7 @@ def _price(work: RoundsTask, direction: Floats) -> tuple[float, list[L2Trial]]:
         trials = choose_l2(
             work.raw,
             path,
-            work.options,
+            _with_share_of_time(work.options, (work.folds + 1) * len(path)),
             work.solver,
             count=work.folds,
             seed=work.seed,
@@ -136,6 +136,11 @@ def _price(work: RoundsTask, direction: Floats) -> tuple[float, list[L2Trial]]:
             machine=work.machine,
         )
     return trials[0].l2, trials
+
+
+def _with_share_of_time(options: RoundOptions, trainings: int) -> RoundOptions:
+    """Return the options for one of several trainings that share the time limit."""
+    return replace(options, time_limit=options.time_limit / max(1, trainings))
 
 
 def _with_starts(work: RoundsTask) -> RoundOptions:
@@ -191,7 +196,10 @@ def _risks(task: Task, found: Found, classifier: Classifier) -> tuple[Risk, ...]
         return (replace(here, classifier="trained by descent"),)
     if found.ended in ("interrupted", "time limit"):
         return (here,)
-    weights, value = descend_smoothly(task.rows, task.l2, direction=task.direction)
+    try:
+        weights, value = descend_smoothly(task.rows, task.l2, direction=task.direction)
+    except KeyboardInterrupt:  # the classifier is there already
+        return (here,)
     return here, Risk("descent (L-BFGS)", value, task.data.error(weights))
 
 

@@ -137,8 +137,10 @@ def _errors_on(number: int, work: _Folds) -> Floats:
         inner = inner_of(work.options, work.solver, rows.features, work.machine)
         first = least_squares(unit)
         task = Task(unit, work.path[0], work.options, work.solver, inner, rows, first)
-        found = [held.error(one.weights) for one in follow_path(task, work.path)]
-    return np.array(found)
+        found = list(follow_path(task, work.path))
+    if found[-1].ended == "interrupted":
+        raise KeyboardInterrupt  # the folds before this one choose
+    return np.array([held.error(one.weights) for one in found])
 
 
 def inner_of(
@@ -156,6 +158,8 @@ def follow_path(task: Task, path: Sequence[float]) -> Iterator[Found]:
         found = train_once(own, weights)
         weights = found.weights
         yield found
+        if found.ended == "interrupted":
+            return
 
 
 def train_once(task: Task, begin: Floats | None = None) -> Found:

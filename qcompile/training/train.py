@@ -87,6 +87,8 @@ def train(
     ('rounds', True)
     """
     method = _method(method, bits, l0, loss)
+    if isinstance(l2, str) and l2 != "cv":
+        raise InputError(f"l2 {l2!r}; expected a number, numbers to choose from, or 'cv'")
     if method == "paper" and rounds is not None:
         raise InputError('rounds= belongs to method="rounds"; leave out the parameters of "paper"')
     wanted = None if preparation is None else PrepareOptions.of(preparation)
@@ -103,7 +105,8 @@ def train(
             return _by_one_polynomial(parts, bits, l0, loss, options, machine, progress)
         raw = set_aside(data, validation, test, seed=seed)
         parts = raw if wanted is None else prepare_alike(raw, wanted)
-        settings = replace(rounds or RoundOptions(), time_limit=time_limit)
+        settings = rounds or RoundOptions()
+        settings = replace(settings, time_limit=min(settings.time_limit, time_limit))
         if isinstance(l2, float | int):
             settings = replace(settings, l2=float(l2))
         work = RoundsTask(

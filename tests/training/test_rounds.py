@@ -186,7 +186,27 @@ def test_interruption_keeps_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.errors["train"] < found.baseline
 
 
+def test_interruption_of_cross_validation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in a fold ends the choice of l2, not only the training at one price."""
+    true, calls = rounds_module._round, []
+
+    def interrupted(*arguments: Any) -> None:
+        calls.append(1)
+        if len(calls) == 20:
+            raise KeyboardInterrupt
+        true(*arguments)
+
+    monkeypatch.setattr(rounds_module, "_round", interrupted)
+    with pytest.raises(KeyboardInterrupt):  # no fold was through
+        train(read("breast-cancer"), l2=[0.01, 0.001], folds=3, seed=1)
+    assert len(calls) == 20
+
+
 def test_limits_of_rounds_and_time() -> None:
+    own = train(breast(), rounds=RoundOptions(time_limit=1e-9), seed=1)
+    assert not own.rounds
+    shared = train(breast(), l2=[0.01, 0.001], time_limit=1e-9, folds=2, seed=1)
+    assert not shared.rounds and len(shared.trials) == 2
     few = train(breast(), rounds=RoundOptions(rounds=3), seed=1)
     assert len(few.rounds) == 3
     assert any("rounds=" in note for note in few.notes)
@@ -216,6 +236,7 @@ def test_files_keep_how_it_was_trained(tmp_path: Any) -> None:
         ({"method": "magic"}, "expected one of auto, rounds, paper"),
         ({"method": "rounds", "bits": 3}, "belong to method"),
         ({"method": "paper", "l2": "cv"}, "is a number"),
+        ({"l2": "best"}, "expected a number, numbers to choose from, or 'cv'"),
         ({"l2": -1.0}, "l2 -1; expected a number of 0 or more"),
         ({"l2": [0.0]}, "expected numbers above 0"),
         ({"rounds": {"radius": 0.0}}, "radius 0; expected a number above 0"),
