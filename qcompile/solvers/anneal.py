@@ -148,15 +148,16 @@ def _is_full_quadratic(pubo: Pubo) -> bool:
 
 
 def _quadratic(pubo: Pubo) -> Callable[..., None]:
-    from qcompile.solvers.anneal_kernels import anneal_quadratic
+    from qcompile.solvers.anneal_kernels import anneal_dense
 
     first, second = np.zeros(pubo.variables), np.zeros((pubo.variables, pubo.variables))
+    none = np.zeros((0, 0, 0))
     (rows, values), (pairs, couplings) = pubo.of_degree(1), pubo.of_degree(2)
     first[rows[:, 0]] = values
     second[pairs[:, 0], pairs[:, 1]] = second[pairs[:, 1], pairs[:, 0]] = couplings
 
     def run(sweeps: int, hot: float, cold: float, seed: int, pool: Any) -> None:
-        anneal_quadratic(first, second, pubo.constant, sweeps, hot, cold, seed, pool)
+        anneal_dense(first, second, none, pubo.constant, sweeps, hot, cold, seed, pool)
 
     return run
 

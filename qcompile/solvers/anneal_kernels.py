@@ -19,7 +19,6 @@ __all__ = [
     "ZERO_ONE",
     "anneal_dense",
     "anneal_margins",
-    "anneal_quadratic",
     "anneal_terms",
     "anneal_weights",
 ]
@@ -73,7 +72,7 @@ def anneal_dense(
     """Anneal bits of a cubic whose coefficients are full symmetric tensors.
 
     The local field of bit i is its coefficient in the energy; a flip adds the rows of one slice of
-    the third tensor, those of the bits that are on.
+    the third tensor, those of the bits that are on. A quadratic has an empty third tensor.
     """
     size = len(first)
     random = generator(seed)
@@ -108,80 +107,17 @@ def _flip_dense(
     third: NDArray[np.float64],
 ) -> np.uint64:
     size = len(bits)
-    slab = third[i]
-    if bits[i]:
-        bits[i] = 0
-        for j in range(size):
-            field[j] -= second[i, j]
-        for k in range(size):
-            if bits[k]:
-                row = slab[k]
-                for j in range(size):
-                    field[j] -= row[j]
-    else:
-        bits[i] = 1
-        for j in range(size):
-            field[j] += second[i, j]
+    sign = -1.0 if bits[i] else 1.0
+    bits[i] = 1 - bits[i]
+    for j in range(size):
+        field[j] += sign * second[i, j]
+    if len(third):
+        slab = third[i]
         for k in range(size):
             if bits[k] and k != i:
                 row = slab[k]
                 for j in range(size):
-                    field[j] += row[j]
-    return zobrist(i, 1)
-
-
-@jit
-def anneal_quadratic(
-    first: NDArray[np.float64],
-    second: NDArray[np.float64],
-    constant: float,
-    sweeps: int,
-    hot: float,
-    cold: float,
-    seed: int,
-    pool: Pool,
-) -> None:
-    """Anneal bits of a quadratic whose coefficients are a full symmetric matrix."""
-    size = len(first)
-    random = generator(seed)
-    bits = np.zeros(size, dtype=np.int32)
-    field = first.copy()
-    energy = constant
-    mark = np.uint64(0)
-    for i in range(size):
-        if uniform(random) < 0.5:
-            energy += field[i]
-            mark ^= _flip_quadratic(i, bits, field, second)
-    offer(pool, energy, mark, bits)
-    growth = _growth(hot, cold, sweeps)
-    beta = 1.0 / hot
-    limit = np.inf
-    for _ in range(sweeps):
-        for i in range(size):
-            rise = -field[i] if bits[i] else field[i]
-            if _accept(rise, beta, random):
-                energy += rise
-                mark ^= _flip_quadratic(i, bits, field, second)
-                limit = _note(pool, energy, mark, bits, limit)
-        beta *= growth
-
-
-@jit
-def _flip_quadratic(
-    i: int,
-    bits: NDArray[np.int32],
-    field: NDArray[np.float64],
-    second: NDArray[np.float64],
-) -> np.uint64:
-    row = second[i]
-    if bits[i]:
-        bits[i] = 0
-        for j in range(len(bits)):
-            field[j] -= row[j]
-    else:
-        bits[i] = 1
-        for j in range(len(bits)):
-            field[j] += row[j]
+                    field[j] += sign * row[j]
     return zobrist(i, 1)
 
 
