@@ -19,13 +19,15 @@ def moments(features: int) -> Moments:
 def build(features: int, bits: int) -> Pubo:
     """Expand a complete cubic."""
     made = moments(features)
-    return discretize(made, fit_loss(made, coefficients=(0.5, -1, 0.1, 0.2), range_=1.0), bits)
+    return discretize(
+        made, fit_loss(made, coefficients=(0.5, -1, 0.1, 0.2), weight_range=1.0), bits
+    )
 
 
 def measure(features: int, bits: int, repeat: int) -> None:
     """Time the expansion and the filling; measure the memory of a process that does the first."""
     made = moments(features)
-    loss = fit_loss(made, coefficients=(0.5, -1, 0.1, 0.2), range_=1.0)
+    loss = fit_loss(made, coefficients=(0.5, -1, 0.1, 0.2), weight_range=1.0)
     terms = discretize(made, loss, bits).terms
 
     def fill() -> None:

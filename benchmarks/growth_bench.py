@@ -43,7 +43,7 @@ def stages(case: Case) -> dict[str, float]:
     clock = [time.perf_counter()]
     moments = moments_of(iter(parts), case["order"])
     clock.append(time.perf_counter())
-    loss = fit_loss(moments, case["order"], range_=1.0)
+    loss = fit_loss(moments, case["order"], weight_range=1.0)
     clock.append(time.perf_counter())
     pubo = discretize(moments, loss, case["bits"])
     clock.append(time.perf_counter())

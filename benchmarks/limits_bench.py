@@ -97,7 +97,7 @@ def sparse_moments(data: Dataset, name: str, repeat: int) -> None:
 
 
 def _loss(found: Moments) -> Loss:
-    return fit_loss(found, range_=1.0)
+    return fit_loss(found, weight_range=1.0)
 
 
 def expansion(features: int, bits: int, repeat: int) -> None:

@@ -42,12 +42,12 @@ def pairwise_seconds(data: Dataset, rows: int) -> float:
 
 def cubic_fit(path: str, positive: float | None) -> None:
     """Read a file and fit the cubic, for the measurement of memory."""
-    fit_loss(moments_of(read(path, positive=positive), 3), range_=_NARROW)
+    fit_loss(moments_of(read(path, positive=positive), 3), weight_range=_NARROW)
 
 
 def against_pairs(name: str, data: Dataset, subset: int, repeat: int) -> None:
     """Fit the cubic by moments and by pairs."""
-    ours = best_time(lambda: fit_loss(moments_of(data, 3), range_=_NARROW), repeat)
+    ours = best_time(lambda: fit_loss(moments_of(data, 3), weight_range=_NARROW), repeat)
     pairs = pairwise_seconds(data, subset) * (len(data) / min(subset, len(data))) ** 2
     row(f"{name} {len(data)} x {data.features}, cubic fit", moments_s=ours, pairs_s=pairs,
         pairs_from_rows=min(subset, len(data)), times_faster=pairs / ours)  # fmt: skip

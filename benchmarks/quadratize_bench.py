@@ -115,7 +115,7 @@ def main() -> None:
     for name, rows in (("adult9", 32561), ("adult9", None), ("mushrooms", None)):
         path = data_file(name)
         if path is not None:
-            made = compile(path, bits=1, range_=0.1, rows=rows, scale="none", bias=False)
+            made = compile(path, bits=1, weight_range=0.1, rows=rows, scale="none", bias=False)
             start = time.perf_counter()
             qubo = made.quadratize()
             row(f"{name}, d=1, rows {rows or 'all'}", ancillas=len(qubo.ancillas),

@@ -20,10 +20,11 @@ from qcompile.moments.in_pieces import moments_in_pieces
 from qcompile.moments.parts import local_total, moments_of_parts
 from qcompile.objective.discretize import discretize
 from qcompile.objective.fit import LossOptions, fit_loss_with, needs_fit
-from qcompile.objective.prune import prune
+from qcompile.objective.prune import prune as prune_levels
 from qcompile.reduction.quadratize import QuboOptions, quadratize
 from qcompile.runtime import cluster
 from qcompile.runtime.progress import Progress, muted, shown_by
+from qcompile.runtime.renamed import renamed
 from qcompile.runtime.timing import passing
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.display import Displayed, many, quoted
@@ -49,12 +50,12 @@ class CompileOptions(TypedDict, total=False):
     bias: bool
     seed: int
     order: int | None
-    fit: str
+    fit_to: str
     omega: float | None
     coefficients: Sequence[float] | None
     prior_std: float | None
     l2: float | None
-    range_: float | str
+    weight_range: float | str
     cover: str
     strength: float
     max_ancillas: int | None
@@ -102,13 +103,14 @@ class Compiled(Displayed):
         return self.quadratize()
 
 
+@renamed(fit="fit_to", range_="weight_range", shrink="prune")
 def compile(
     source: str | Path | Dataset,
     *,
     bits: int = 4,
     l0: float = 0.0,
     threshold: float = 0.0,
-    shrink: bool = False,
+    prune: bool = False,
     data: DataOptions | None = None,
     loss: LossOptions | None = None,
     qubo: QuboOptions | None = None,
@@ -120,7 +122,7 @@ def compile(
 
     Options are the fields of `DataOptions`, `LossOptions` and `QuboOptions`, by name; they replace
     those of `data`, `loss` and `qubo`. Raw data are scaled robustly and get a constant column,
-    unless `scale` and `bias` say otherwise; a `Dataset` is taken as it is. `shrink` first narrows
+    unless `scale` and `bias` say otherwise; a `Dataset` is taken as it is. `prune` first narrows
     the levels of the weights where that keeps the minimum.
 
     A `source` like ``part-*.svm.gz`` names several files; with a Dask `client`
@@ -144,9 +146,9 @@ def compile(
     with passing("fit loss"):
         fitted = fit_loss_with(moments, loss)
     encoding = None
-    if shrink:
+    if prune:
         with passing("prune"):
-            encoding = prune(moments, fitted, bits, l0=l0)
+            encoding = prune_levels(moments, fitted, bits, l0=l0)
     with passing("discretize"):
         pubo = discretize(moments, fitted, bits, l0=l0, threshold=threshold, encoding=encoding)
     return Compiled(moments, fitted, pubo, qubo, data.seed)

@@ -127,10 +127,10 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     def _train(self, data: Dataset) -> Trained:
         loss = LossOptions(
             order=self.order,
-            fit=self.fit_to,
+            fit_to=self.fit_to,
             omega=self.omega,
             prior_std=self.prior_std,
-            range_=self.weight_range,
+            weight_range=self.weight_range,
         )
         given = loss != LossOptions() or self.bits is not None or bool(self.l0)
         method = ("paper" if given else "rounds") if self.method == "auto" else self.method

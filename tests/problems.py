@@ -42,7 +42,7 @@ def plain(variables: int, pairs: list[tuple[int, int]]) -> Qubo:
 def optimum(data: Dataset, *, bits: int, range_: float | str) -> tuple[Loss, float, np.ndarray]:
     """Look at every assignment of a small compiled problem."""
     moments = moments_of(data, 3)
-    loss = fit_loss(moments, range_=range_, prior_std=1.0)  # with the l2 of the prior
+    loss = fit_loss(moments, weight_range=range_, prior_std=1.0)  # with the l2 of the prior
     pubo = discretize(moments, loss, bits)
     states = judge.all_assignments(pubo.variables)
     energies = pubo.energies(states)

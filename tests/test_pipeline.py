@@ -68,7 +68,7 @@ def test_files_are_prepared_like_named_sets(tmp_path: Path) -> None:
     )
     np.testing.assert_array_equal(chosen.x, expected_rows.x)
     classes = svm(tmp_path, "1 1:1\n2 1:2 2:1\n3 1:3\n2 2:4\n")
-    prepared = compile(classes, bits=1, positive=2, range_=1.0).moments.preparation
+    prepared = compile(classes, bits=1, positive=2, weight_range=1.0).moments.preparation
     assert prepared is not None
     assert (prepared.positive, prepared.negative) == (2, None)
     assert load_data(svm(tmp_path), DataOptions(index_base=0, bias=False)).features == 3

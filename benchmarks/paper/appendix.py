@@ -45,7 +45,7 @@ def _margins(data: Dataset, weights: Floats) -> Floats:
 
 
 def _losses(data: Dataset, spread: float) -> dict[str, Any]:
-    loss: Loss = fit_loss(moments_of(data, order=3), prior_std=spread, range_=1.0)
+    loss: Loss = fit_loss(moments_of(data, order=3), prior_std=spread, weight_range=1.0)
     return {
         "0-1": lambda margins: (margins <= 0).astype(np.float64),
         "cubic": loss,

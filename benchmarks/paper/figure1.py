@@ -30,7 +30,7 @@ def run(options: Any) -> None:
             continue
         moments = moments_of(prepare(data, scale="max-abs"), order=3)
         deviation = float(np.sqrt(moments.count / moments.sum_of_squares))
-        loss = fit_loss(moments, prior_std=deviation, range_=1.0)
+        loss = fit_loss(moments, prior_std=deviation, weight_range=1.0)
         rows.append(
             {
                 "dataset": name,

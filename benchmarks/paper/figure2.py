@@ -128,7 +128,7 @@ _kept: list[Floats] = []
 def _cubic(data: Dataset) -> Floats:
     """Return the coefficients of the compiled cubic, in the order of the monomials."""
     moments = moments_of(data, order=3)
-    loss = fit_loss(moments, prior_std=1.0, range_=2.0)
+    loss = fit_loss(moments, prior_std=1.0, weight_range=2.0)
     cubic = weight_cubic(discretize(moments, loss, bits=2))
     assert cubic is not None and not cubic.encoding.offsets.any()
     tensors = {1: cubic.first, 2: cubic.second, 3: cubic.third}

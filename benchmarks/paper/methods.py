@@ -183,7 +183,7 @@ def _cubic(cut: Cut, setting: Setting, effort: Effort) -> NDArray[np.float64]:
     """Cubic loss, fitted to the risk; `range` is a share of the range that is always safe."""
     moments = _moments(cut.train)
     safe = float(np.sqrt(3.0 / cut.train.features))
-    loss = fit_loss(moments, order=3, range_=setting["range"] * safe)
+    loss = fit_loss(moments, order=3, weight_range=setting["range"] * safe)
     loss = replace(loss, l2=2 * setting["charge"] / loss.zeta)
     return _anneal(cut, loss, loss.zeta, int(setting["bits"]), effort)
 

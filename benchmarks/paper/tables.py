@@ -50,7 +50,7 @@ def _compiled(features: int, bits: int) -> dict[str, Any]:
     data = read(f"synthetic:examples=2000,features={features}")
     moments = moments_of(data, order=3)
     # the range that is always safe: a search for a wider one takes time and changes no count
-    loss = fit_loss(moments, range_=float(np.sqrt(3 / features)))
+    loss = fit_loss(moments, weight_range=float(np.sqrt(3 / features)))
     pubo = discretize(moments, loss, bits=bits)
     qubo = quadratize(pubo)
     found = verify(qubo, pubo=pubo, data=data)

@@ -140,7 +140,7 @@ def _run_compile(options: argparse.Namespace) -> None:
             bits=BITS if options.bits is None else options.bits,
             l0=options.l0,
             threshold=options.threshold,
-            shrink=options.prune,
+            prune=options.prune,
             data=grouped(DataOptions, options),
             loss=grouped(LossOptions, options),
             qubo=grouped(QuboOptions, options),

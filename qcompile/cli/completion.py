@@ -89,8 +89,8 @@ def _described(parser: Parser) -> list[Command]:
         Command(
             name,
             summaries.get(name, ""),
-            tuple(_slot(a) for a in command._actions if a.option_strings),
-            tuple(_slot(a) for a in command._actions if not a.option_strings),
+            tuple(_slot(a) for a in command.shown_actions() if a.option_strings),
+            tuple(_slot(a) for a in command.shown_actions() if not a.option_strings),
         )
         for name, command in parser.commands().items()
     ]

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from qcompile.cli.options import add_report_option, chain_strength, page_of
+from qcompile.cli.options import add_reads_option, add_report_option, chain_strength, page_of
 from qcompile.cli.output import FORMATS, show, show_rows
 from qcompile.cli.parsing import UsageError, add_command
 from qcompile.embedding.unembed import REPAIRS
@@ -46,8 +46,8 @@ def _add_submit_command(commands: Any) -> None:
         "submit",
         summary="send a problem to Leap so that it cannot be lost, wait, and decode the answer",
         example="""
-            qcompile submit qubo.json --num-reads 500 --label heart -o model.json
-            qcompile submit qubo.json --num-reads 500 --dry-run
+            qcompile submit qubo.json --reads 500 --label heart -o model.json
+            qcompile submit qubo.json --reads 500 --dry-run
             qcompile submit qubo.json --solver-type hybrid --yes --no-wait
         """,
         takes_data=False,
@@ -64,9 +64,7 @@ def _add_submit_command(commands: Any) -> None:
         default="qpu",
         help="qpu; hybrid: the QUBO without chains; nl: the weights without ancillas (qpu)",
     )
-    solver.add_argument(
-        "-n", "--num-reads", type=int, default=1000, metavar="N", help="samples from a QPU (1000)"
-    )
+    add_reads_option(solver, default=1000, help="samples from a QPU (1000)")
     solver.add_argument(
         "-l", "--label", default="qcompile", help="name of the job in Leap (qcompile)"
     )
@@ -229,7 +227,7 @@ def _run_submit(options: argparse.Namespace) -> None:
             solver_type=options.solver_type,
             profile=options.profile,
             region=options.region,
-            reads=options.num_reads,
+            reads=options.reads,
             label=options.label,
             embedding=embedding,
             chain_strength=strength,

@@ -24,6 +24,7 @@ __all__ = [
     "add_loss_options",
     "add_machine_options",
     "add_qubo_options",
+    "add_reads_option",
     "add_report_option",
     "add_solver_options",
     "chain_strength",
@@ -92,8 +93,9 @@ def add_loss_options(command: argparse.ArgumentParser, *, l2: bool = True) -> No
     group.add_argument(
         "--order", type=int, metavar="K", help="degree of the loss: 1, 3, 4, 5, 6, 7 or 8 (3)"
     )
+    _add_old_name(group, "--fit", "fit_to", choices=("risk", "loss"))
     group.add_argument(
-        "--fit",
+        "--fit-to",
         choices=("risk", "loss"),
         default="risk",
         help="what a loss of odd order is fitted to (risk)",
@@ -115,13 +117,24 @@ def add_loss_options(command: argparse.ArgumentParser, *, l2: bool = True) -> No
             help="weight of the regulariser (so that the weights just reach their range; with "
             "--prior-std 1 / (S² rows) for odd orders, 0 for even ones)",
         )
+    _add_old_name(group, "--range", "weight_range")
     group.add_argument(
-        "--range",
-        dest="range_",
+        "--weight-range",
         default="auto",
         metavar="R",
         help="largest weight in units of --prior-std (auto)",
     )
+
+
+def add_reads_option(group: Any, *, default: int | None, help: str) -> None:
+    """Add --reads, which had another name."""
+    _add_old_name(group, "--num-reads", "reads", type=int)
+    group.add_argument("-n", "--reads", type=int, default=default, metavar="N", help=help)
+
+
+def _add_old_name(group: Any, name: str, dest: str, **how: Any) -> None:
+    """Add the name of an option in earlier versions, which help and completion do not show."""
+    group.add_argument(name, dest=dest, default=argparse.SUPPRESS, help=argparse.SUPPRESS, **how)
 
 
 def _numbers(text: str) -> tuple[float, ...]:
@@ -308,12 +321,9 @@ def add_solver_options(
     group = command.add_argument_group("solver")
     solvers = (*SOLVERS, "descent") if rounds else SOLVERS
     group.add_argument("--solver", choices=solvers, default="anneal", help="solver to use (anneal)")
-    group.add_argument(
-        "-n",
-        "--num-reads",
-        type=int,
+    add_reads_option(
+        group,
         default=None if rounds else 100,
-        metavar="N",
         help="number of reads, or of restarts (100" + ("; anneal in rounds: 8)" if rounds else ")"),
     )
     group.add_argument(

@@ -79,6 +79,10 @@ class Parser(argparse.ArgumentParser):
                 return dict(action.choices)
         return {}
 
+    def shown_actions(self) -> list[argparse.Action]:
+        """Return the options and values that help shows: not the old names of options."""
+        return [action for action in self._actions if action.help != argparse.SUPPRESS]
+
 
 def _command_meant(message: str, parser: Parser) -> str:
     """Suggest the command that was misspelt in an error message, if any."""
@@ -91,7 +95,8 @@ def _option_meant(name: str, command: Parser, others: Mapping[str, Parser]) -> s
     owners = [other for other, parser in others.items() if name in parser._option_string_actions]
     if owners:
         return f"; it is an option of {', '.join(owners)}"
-    return _nearest(name, command._option_string_actions) if name.startswith("--") else ""
+    shown = [option for action in command.shown_actions() for option in action.option_strings]
+    return _nearest(name, shown) if name.startswith("--") else ""
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

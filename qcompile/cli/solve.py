@@ -150,7 +150,7 @@ def _run_solve(options: argparse.Namespace) -> None:
         found = solve(
             problem,
             solver=options.solver,
-            reads=options.num_reads,
+            reads=options.reads,
             keep=options.keep,
             seed=options.seed,
             sweeps=options.sweeps,

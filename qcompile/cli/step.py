@@ -39,8 +39,8 @@ _FIRST_LENGTH = 4.0  # of a step from weights of 0
 _SHARE = 0.25  # of the length of other weights
 # Options that say how to train from nothing; the classifier has decided them.
 _DECIDED = {
-    "order": None, "fit": "risk", "omega": None, "coefficients": None, "prior_std": None,
-    "range_": "auto", "l0": 0.0, "threshold": 0.0, "prune": False, "features": None,
+    "order": None, "fit_to": "risk", "omega": None, "coefficients": None, "prior_std": None,
+    "weight_range": "auto", "l0": 0.0, "threshold": 0.0, "prune": False, "features": None,
 }  # fmt: skip
 
 

@@ -54,11 +54,11 @@ _PAPER: dict[str, Any] = {
     "bits": None,
     "l0": 0.0,
     "order": None,
-    "fit": "risk",
+    "fit_to": "risk",
     "omega": None,
     "coefficients": None,
     "prior_std": None,
-    "range_": "auto",
+    "weight_range": "auto",
 }
 # Options that only rounds have, and their defaults.
 _ROUNDS: dict[str, Any] = {
@@ -178,7 +178,7 @@ def _add_part_options(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=A,B,...",
-        help="values for order, bits, omega, l2 or range; may be repeated (with --cv)",
+        help="values for order, bits, omega, l2 or weight-range; may be repeated (with --cv)",
     )
 
 
@@ -340,7 +340,7 @@ def _machine(options: argparse.Namespace) -> Machine | None:
 def _search(method: str, options: argparse.Namespace) -> SolveOptions:
     """Return how to search: what was asked for, and the defaults of the method."""
     usual = default_search(method, options.solver, options.seed)
-    reads = usual.reads if options.num_reads is None else options.num_reads
+    reads = usual.reads if options.reads is None else options.reads
     sweeps = usual.sweeps if options.sweeps is None else options.sweeps
     return SolveOptions(options.solver, reads, options.keep, sweeps, options.seed)
 
@@ -380,16 +380,20 @@ def _raw_parts(options: argparse.Namespace) -> tuple[Parts, PrepareOptions]:
 def _grid(entries: list[str]) -> dict[str, list[Any]]:
     """Return the values of each --grid NAME=A,B,..."""
     grid: dict[str, list[Any]] = {}
-    kinds: dict[str, Any] = {"order": int, "bits": int, "omega": float, "l2": float, "range": str}
+    kinds: dict[str, Any] = {
+        "order": int, "bits": int, "omega": float, "l2": float, "weight_range": str
+    }  # fmt: skip
     for entry in entries:
         name, found, values = entry.partition("=")
+        name = "weight_range" if name == "range" else name.replace("-", "_")
         if not found or name not in kinds:
             raise UsageError(
-                f"--grid {entry}: expected NAME=A,B,... with a name of {', '.join(kinds)}"
+                f"--grid {entry}: expected NAME=A,B,... with a name of "
+                + ", ".join(kinds).replace("_", "-")
             )
         try:
             numbers = [kinds[name](value) for value in values.split(",")]
         except ValueError:
             raise UsageError(f"--grid {entry}: expected numbers separated by commas") from None
-        grid["range_" if name == "range" else name] = numbers
+        grid[name] = numbers
     return grid

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from qcompile.cli.parsing import Parser
 from qcompile.report.run import Run
@@ -30,8 +29,7 @@ MENTION = re.compile(
     )(?![\w=/])""",
     re.VERBOSE,
 )
-# Parameters and functions whose options and commands have other names.
-_DESTINATIONS = {"reads": "num_reads", "shrink": "prune"}
+# Functions whose commands have other names.
 _COMMANDS = {"catalogue": "machines", "list_jobs": "jobs"}
 
 
@@ -96,8 +94,7 @@ def _call(name: str, parser: Parser, arguments: str) -> str:
 
 def _action(name: str, parser: Parser) -> argparse.Action | None:
     """Find the place on the command line for a parameter."""
-    by_name: dict[str, Any] = {action.dest: action for action in parser._actions}
-    return by_name.get(name) or by_name.get(_DESTINATIONS.get(name, name))
+    return {action.dest: action for action in parser.shown_actions()}.get(name)
 
 
 def _mention(action: argparse.Action, value: str | None) -> str:

@@ -117,7 +117,7 @@ def expand_tensors(
     if not all(np.isfinite(coefficients.sum()) for _, coefficients, _ in terms):
         zeta = 0.0 if origin.encoding is None else origin.encoding.zeta
         raise InputError(
-            f"coefficients overflow with weights up to {zeta:g}: use a smaller range_= or "
+            f"coefficients overflow with weights up to {zeta:g}: use a smaller weight_range= or "
             "prior_std=, or scale the features"
         )
     # nobody knows which sign a dropped term has in a sample: the worse of the two sums bounds it

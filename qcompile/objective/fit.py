@@ -21,6 +21,7 @@ import numpy as np
 
 from qcompile.errors import InputError
 from qcompile.objective.weight_range import choose_range
+from qcompile.runtime.renamed import renamed, renamed_fields
 from qcompile.stages import multisets
 from qcompile.stages.arrays import Floats
 from qcompile.stages.loss import Loss
@@ -36,16 +37,17 @@ _SINGULAR = 1e-10
 _SMALL = 1e-30
 
 
+@renamed(fit="fit_to", range_="weight_range")
 def fit_loss(
     moments: Moments,
     order: int | None = None,
     *,
-    fit: str = "risk",
+    fit_to: str = "risk",
     omega: float | None = None,
     coefficients: Sequence[float] | None = None,
     prior_std: float | None = None,
     l2: float | None = None,
-    range_: float | str = "auto",
+    weight_range: float | str = "auto",
 ) -> Loss:
     """Fit a polynomial loss of the moments' order, or take the given coefficients.
 
@@ -56,8 +58,8 @@ def fit_loss(
     objective just reaches the range of weights; with a much smaller one all weights end at its
     ends. Own coefficients and even orders with a prior_std have no regulariser unless you give it.
 
-    Weights reach up to zeta = range · s. A range of "auto" is 2, or less where an odd loss would
-    reward large wrong margins.
+    Weights reach up to zeta = weight_range · s. A range of "auto" is 2, or less where an odd loss
+    would reward large wrong margins.
 
     >>> from qcompile import moments_of, read
     >>> loss = fit_loss(moments_of(read("mease-wyner"), 3))
@@ -68,7 +70,7 @@ def fit_loss(
         raise InputError("all features are zero: every classifier has margin 0 on these data")
     order = moments.order if order is None else order
     values: tuple[float, ...] = () if coefficients is None else tuple(map(float, coefficients))
-    order, kind = (len(values) - 1, "custom") if values else (order, _kind(order, fit, omega))
+    order, kind = (len(values) - 1, "custom") if values else (order, _kind(order, fit_to, omega))
     if len(values) > 9:
         raise InputError(
             f"{len(values)} coefficients make a loss of order {order}; expected order 1 to 8"
@@ -105,7 +107,7 @@ def fit_loss(
                 'try scale="robust"'
             )
     draft = Loss(values, kind, std, 1.0, penalty, omega, tuple(notes))
-    ranged = choose_range(moments, draft, range_)
+    ranged = choose_range(moments, draft, weight_range)
     if kind != "custom" and prior_std is None and l2 is None:
         return replace(ranged, l2=_reaching_l2(moments, ranged))
     return ranged
@@ -252,17 +254,18 @@ def even_coefficients(order: int, omega: float) -> tuple[float, ...]:
     return tuple(b * omega ** (p / order) for p, b in enumerate(unit))
 
 
+@renamed_fields(fit="fit_to", range_="weight_range")
 @dataclass(frozen=True)
 class LossOptions:
     """Options of the loss; see `fit_loss`."""
 
     order: int | None = None
-    fit: str = "risk"
+    fit_to: str = "risk"
     omega: float | None = None
     coefficients: Sequence[float] | None = None
     prior_std: float | None = None
     l2: float | None = None
-    range_: float | str = "auto"
+    weight_range: float | str = "auto"
 
     @property
     def degree(self) -> int:
@@ -284,15 +287,15 @@ def fit_loss_with(moments: Moments, options: LossOptions) -> Loss:
     return fit_loss(
         moments,
         options.degree,
-        fit=options.fit,
+        fit_to=options.fit_to,
         omega=options.omega,
         coefficients=options.coefficients,
         prior_std=options.prior_std,
         l2=options.l2,
-        range_=options.range_,
+        weight_range=options.weight_range,
     )
 
 
 def needs_fit(loss: LossOptions) -> bool:
     """Whether the fit needs moments besides those of the polynomial."""
-    return loss.coefficients is None and loss.fit == "risk" and loss.degree % 2 == 1
+    return loss.coefficients is None and loss.fit_to == "risk" and loss.degree % 2 == 1

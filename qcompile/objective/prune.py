@@ -34,11 +34,11 @@ def prune(moments: Moments, loss: Loss, bits: int, *, l0: float = 0.0) -> Encodi
 
     >>> from qcompile import fit_loss, moments_of, read
     >>> moments = moments_of(read("synthetic"), 3)
-    >>> prune(moments, fit_loss(moments, range_=0.3), bits=2).variables
+    >>> prune(moments, fit_loss(moments, weight_range=0.3), bits=2).variables
     0
     """
     if loss.order > 3:
-        raise InputError(f"pruning is for orders up to 3, not {loss.order}; leave out shrink=True")
+        raise InputError(f"pruning is for orders up to 3, not {loss.order}; leave out prune=True")
     if l0:
         raise InputError("pruning and l0 do not go together; leave out one of them")
     encoding = Encoding(moments.features, bits, loss.zeta)

@@ -44,10 +44,10 @@ _STEPS_BELOW = 24  # narrowest range that is tried: the safe one over 2^6
 _WORTH_A_WARNING = 0.05
 
 
-def choose_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
-    """Return the loss with its weight range, worked out where `range_` is "auto"."""
-    if range_ != "auto":
-        return _given_range(moments, loss, range_)
+def choose_range(moments: Moments, loss: Loss, wanted: float | str) -> Loss:
+    """Return the loss with its weight range, worked out where `wanted` is "auto"."""
+    if wanted != "auto":
+        return _given_range(moments, loss, wanted)
     if loss.order == 1:
         steepest = abs(loss.coefficients[1]) * loss.prior_std
         steepest *= float(np.abs(moments.tensors[1, 0]).sum()) / moments.count
@@ -69,14 +69,14 @@ def choose_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
     return replace(loss, range_=_search(objective, loss, safe))
 
 
-def _given_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
+def _given_range(moments: Moments, loss: Loss, wanted: float | str) -> Loss:
     """Return the loss with the user's range, and with a note if the range is too wide."""
     try:
-        value = float(range_)
+        value = float(wanted)
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value > 0):
-        raise InputError(f"range {range_!r}; expected auto or a number above 0")
+        raise InputError(f"weight range {wanted!r}; expected auto or a number above 0")
     loss = replace(loss, range_=value)
     if loss.order != 3 or math.isinf(loss.reward_margin) or value <= _safe_range(moments, loss):
         return loss
@@ -87,7 +87,7 @@ def _given_range(moments: Moments, loss: Loss, range_: float | str) -> Loss:
     if wrong < 0:  # a risk is never negative
         note = (
             f"with range {value:.3g} the objective falls to {wrong:.3g} where the mean margin is "
-            'negative: very wrong margins are rewarded; use range_="auto"'
+            'negative: very wrong margins are rewarded; use weight_range="auto"'
         )
         return replace(loss, notes=(*loss.notes, note))
     return loss
@@ -110,7 +110,7 @@ def warnings_for(loss: Loss, data: Dataset, weights: Floats, energy: float) -> l
     if rewarded(loss, data, weights):
         found.append(
             f"wrong margins are rewarded: {np.mean(margins < 0):.0%} of the rows are wrong at an "
-            f"objective of {energy:.3g}; use a smaller range_= than {loss.range_:.3g}"
+            f"objective of {energy:.3g}; use a smaller weight_range= than {loss.range_:.3g}"
         )
     elif energy < 0:
         found.append(
@@ -123,7 +123,8 @@ def warnings_for(loss: Loss, data: Dataset, weights: Floats, energy: float) -> l
     if beyond > _WORTH_A_WARNING:
         found.append(
             f"{beyond:.0%} of the margins are wrong and beyond the turn of the loss at "
-            f"-{loss.reward_margin:.3g}, where being more wrong costs less; use a smaller range_="
+            f"-{loss.reward_margin:.3g}, where being more wrong costs less; use a smaller "
+            "weight_range="
         )
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,7 +29,8 @@ from qcompile.training.search import BITS, Clock, Task, goes_over_margins, searc
 __all__ = ["GRID_NAMES", "Trial", "cross_validate"]
 
 
-GRID_NAMES = ("order", "bits", "omega", "l2", "range_")
+GRID_NAMES = ("order", "bits", "omega", "l2", "weight_range")
+_OLD_NAMES = {"range_": "weight_range"}
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Trial(Record):
     def setting(self) -> dict[str, Any]:
         """The values of the options that the grid varies."""
         values = {**vars(self.loss), "bits": self.bits}
-        return {name.rstrip("_"): values[name] for name in self.varied}
+        return {name: values[name] for name in self.varied}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the setting and the errors by key."""
@@ -78,6 +80,7 @@ def cross_validate(
     `progress(done, total)` counts the trainings, each of one setting on one fold. With a Dask
     `client` its workers make them; the trials are the same.
     """
+    grid = {_present_name(name): values for name, values in grid.items()}
     unknown = sorted(set(grid) - set(GRID_NAMES))
     if unknown:
         raise InputError(f"{unknown[0]!r} in the grid; expected {', '.join(GRID_NAMES)}")
@@ -95,6 +98,18 @@ def cross_validate(
     errors = np.array(found).reshape(count, len(plans)).T
     tried = [plan.tried(own, tuple(grid)) for plan, own in zip(plans, errors, strict=True)]
     return sorted(tried, key=lambda trial: trial.error)
+
+
+def _present_name(name: str) -> str:
+    """Return the name of an option in a grid, with a warning if it is an old one."""
+    if name not in _OLD_NAMES:
+        return name
+    warnings.warn(
+        f"{name!r} in the grid is deprecated: use {_OLD_NAMES[name]!r}",
+        DeprecationWarning,
+        stacklevel=4,  # comprehension and function here, then the caller
+    )
+    return _OLD_NAMES[name]
 
 
 def _settings(
@@ -213,7 +228,7 @@ def _fold_error(plan: _Plan, fold: _Fold, l0: float, options: SolveOptions) -> f
         moments = _lower(moments, plan.loss.degree)
     task = Task(fold.rows, moments, plan.bits, l0, plan.over_margins, options)
     fitted = fit_loss_with(moments, plan.loss)
-    found, problem, _ = search_lowest(task, fitted, plan.loss.range_ == "auto", Clock())
+    found, problem, _ = search_lowest(task, fitted, plan.loss.weight_range == "auto", Clock())
     return fold.held.error(decode(problem, found).weights)
 
 

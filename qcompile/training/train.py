@@ -170,7 +170,7 @@ def _by_one_polynomial(
         fitted = fit_loss_with(moments, loss)
     clock.stage("loss", f"order {fitted.order}, range {fitted.range_:.3g}")
     task = Task(rows, moments, bits, l0, on_examples, options, machine)
-    narrow = loss.range_ == "auto"
+    narrow = loss.weight_range == "auto"
     with shown_by(progress):
         samples, problem, fitted = search_lowest(task, fitted, narrow, clock)
     with passing("decode"):

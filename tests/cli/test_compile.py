@@ -76,7 +76,7 @@ def test_the_loss_is_drawn(here: Path, ending: str) -> None:
 
 def test_options_reach_the_artifact(here: Path) -> None:
     arguments = ["compile", "breast-cancer", "--features", "3", "--scale", "standard", "--bias"]
-    arguments += ["--bits", "1", "--l0", "0.1", "--l2", "0.5", "--range", "0.4", "-q"]
+    arguments += ["--bits", "1", "--l0", "0.1", "--l2", "0.5", "--weight-range", "0.4", "-q"]
     assert main([*arguments, "--emit", "pubo.json"]) == 0
     pubo = load_pubo("pubo.json")
     assert pubo.loss is not None

@@ -114,7 +114,7 @@ def test_commands_are_completed(shell: Shell, here: Path) -> None:
 def test_all_options_of_each_command_are_completed(shell: Shell, here: Path, name: str) -> None:
     known = {
         option
-        for action in commands()[name]._actions
+        for action in commands()[name].shown_actions()
         for option in action.option_strings
         if option.startswith("--")
     }
@@ -124,7 +124,7 @@ def test_all_options_of_each_command_are_completed(shell: Shell, here: Path, nam
 def test_choices_of_every_option_are_completed(shell: Shell, here: Path) -> None:
     seen = set()
     for name, command in commands().items():
-        for action in command._actions:
+        for action in command.shown_actions():
             if action.choices is None or not action.option_strings:
                 continue
             option, words = action.option_strings[-1], sorted(map(str, action.choices))
@@ -216,7 +216,7 @@ def test_every_shell_is_told_every_option(
     assert main(["completion", shell, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["script"] == script
     for name, command in commands().items():
-        for action in command._actions:
+        for action in command.shown_actions():
             for option in action.option_strings:
                 shown = option
                 if shell == "fish":

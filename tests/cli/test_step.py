@@ -97,7 +97,7 @@ def test_other_steps_are_proved_as_well(
         ("data.svm --bits 0", "0 bits"),
         ("data.svm --l2 -1", "l2 -1"),
         ("data.svm --order 4", "--order 4 with --around: expected 2 (no ancillas) or 3"),
-        ("data.svm --fit loss", "--fit with --around: the classifier decides it"),
+        ("data.svm --fit-to loss", "--fit-to with --around: the classifier decides it"),
         ("data.svm --emit moments.npz", "a step has no moments; expected a pubo or a qubo"),
         ("data.svm --emit loss.json", "a step has no loss; expected a pubo or a qubo"),
         ("data.svm --report page.html", "--report with --around"),

@@ -74,7 +74,7 @@ def test_no_message_below_the_command_line_advises_an_option() -> None:
 
 
 def test_options_would_be_found_in_messages() -> None:
-    assert OPTION.findall("use --bits 2 (or --num-reads)") == ["--bits", "--num-reads"]
+    assert OPTION.findall("use --bits 2 (or --reads)") == ["--bits", "--reads"]
     assert sum(1 for _ in messages()) > 1000
 
 
@@ -90,7 +90,15 @@ def test_messages_name_parameters_and_functions_that_exist() -> None:
                 mentioned.add(found["name"])
             elif found["function"] and found["function"] in ("solve", "catalogue", "list_jobs"):
                 assert callable(getattr(qcompile, found["function"]))
-    assert mentioned >= {"bits", "features", "order", "scale", "range_", "reads", "time_limit"}
+    assert mentioned >= {
+        "bits",
+        "features",
+        "order",
+        "scale",
+        "weight_range",
+        "reads",
+        "time_limit",
+    }
 
 
 def test_parameters_that_messages_name_have_options() -> None:
@@ -114,13 +122,13 @@ def test_parameters_that_messages_name_have_options() -> None:
         ("compile x", "(pass index_base=0 if it is 0-based)",
          "(pass --index-base 0 if it is 0-based)"),
         ("compile x", "with positive=LABEL", "with --positive LABEL"),
-        ("compile x", "leave out shrink=True", "leave out --prune"),
-        ("compile x", "a smaller range_= than 2", "a smaller --range than 2"),
+        ("compile x", "leave out prune=True", "leave out --prune"),
+        ("compile x", "a smaller weight_range= than 2", "a smaller --weight-range than 2"),
         ("compile x", "prior_std=1e-40; expected more", "--prior-std 1e-40; expected more"),
         ("compile x", "noise=-0.5.", "--noise -0.5."),
         ("submit x", "time_limit= is for hybrid solvers; a QPU takes reads=",
-         "--time-limit is for hybrid solvers; a QPU takes --num-reads"),
-        ("submit x", "use at most reads=1000", "use at most --num-reads 1000"),
+         "--time-limit is for hybrid solvers; a QPU takes --reads"),
+        ("submit x", "use at most reads=1000", "use at most --reads 1000"),
         ("embed x", "more reads=20", "more --reads 20"),  # it has an option of that name
         ("submit x", 'a shorter parameters["annealing_time"]', "a shorter --annealing-time"),
         ("submit x", 'solve(problem), or solve(problem, solver="mock")',
@@ -154,7 +162,7 @@ MANY = "compile synthetic:examples=50,features=40"
         ("compile huge.svm --scale none --no-bias", "use --scale max-abs or standard"),
         ("compile zero.svm --prior-std 1e-40", "--prior-std 1e-40; expected a number"),
         ("compile zero.svm --order 4 --prune", "leave out --prune"),
-        ("compile zero.svm --range 1e200", "use a smaller --range or --prior-std"),
+        ("compile zero.svm --weight-range 1e200", "use a smaller --weight-range or --prior-std"),
         ("compile zero.svm --emit qubo=q.coo", "leave it out with --drop-offset"),
         (f"{MANY} --bits 16", "use fewer --bits or --features, or a lower --order"),
         (f"{MANY} --order 8", "with --features K, or a lower --order"),

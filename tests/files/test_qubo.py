@@ -86,7 +86,7 @@ def test_truncated_and_pruned_problems_come_back(tmp_path: Path) -> None:
     np.testing.assert_allclose(back.score(bits), pubo.energies(bits))
     assert back.error == made.error
     pruned = compile(
-        "breast-cancer", bits=2, features=4, scale="standard", bias=False, shrink=True
+        "breast-cancer", bits=2, features=4, scale="standard", bias=False, prune=True
     ).quadratize()
     save_qubo(pruned, tmp_path / "p.json")
     assert load_qubo(tmp_path / "p.json")[0].encoding == pruned.encoding

@@ -25,7 +25,7 @@ def test_unpacked_tensors_are_the_full_ones() -> None:
 def test_the_search_knows_the_value_at_the_point_that_it_finds(order: int) -> None:
     data = prepare(read("breast-cancer"), scale="standard", features=6)
     moments = moments_of(data, order)
-    loss = fit_loss(moments, range_=1.0, l2=0.2, prior_std=0.7)
+    loss = fit_loss(moments, weight_range=1.0, l2=0.2, prior_std=0.7)
     objective = cubic.objective_of(moments, loss)
     assert objective is not None
     energy, point = objective.lowest(1.0)

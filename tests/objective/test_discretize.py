@@ -34,7 +34,7 @@ def test_small_thresholds_are_bounded_too() -> None:
 
 def test_terms_that_cancel_exactly_are_left_out() -> None:
     moments = moments_of(from_arrays(np.array([[1.0], [-1.0]]), [1, -1]), 2)
-    pubo = discretize(moments, fit_loss(moments, coefficients=(0, -1, 1), range_=1.0), 2)
+    pubo = discretize(moments, fit_loss(moments, coefficients=(0, -1, 1), weight_range=1.0), 2)
     assert pubo.to_dict() == {(): 0.0, (1,): 0.75, (0, 1): -1.0}
 
 
@@ -70,7 +70,7 @@ def test_features_that_never_meet_make_no_term() -> None:
     from qcompile.data.prepare import from_arrays
 
     moments = moments_of(from_arrays(x, [1, -1, 1, 1]), 3)
-    pubo = discretize(moments, fit_loss(moments, coefficients=(0, -1, 0, 1), range_=1.0), 1)
+    pubo = discretize(moments, fit_loss(moments, coefficients=(0, -1, 0, 1), weight_range=1.0), 1)
     assert all(set(term) <= {1, 2} or len(term) < 2 for term in pubo.to_dict())
 
 
@@ -90,7 +90,7 @@ def test_a_threshold_changes_no_energy_by_more_than_it_says(threshold: float) ->
 def test_too_many_terms_are_refused_before_they_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
     zeros = {(j, 0): np.zeros(multisets.count(40, j)) for j in (1, 2, 3)}
     moments = Moments(40, 3, 10, 10.0, zeros)
-    loss = fit_loss(moments, coefficients=(0, -1, 0, 1), range_=1.0)
+    loss = fit_loss(moments, coefficients=(0, -1, 0, 1), weight_range=1.0)
     monkeypatch.setenv("QCOMPILE_MEMORY", "10MB")
     with pytest.raises(MemoryLimitError, match=r"640 bits, up to 43,.* terms.*bits="):
         discretize(moments, loss, 16)
@@ -101,7 +101,9 @@ def agree(data: Dataset, order: int, bits: int, l2: float, l0: float, seed: int)
     rng = np.random.default_rng(seed)
     coefficients = tuple(rng.normal(size=order + 1).tolist())
     moments = moments_of(data, order)
-    loss = fit_loss(moments, coefficients=coefficients, l2=l2, range_=float(rng.uniform(0.3, 2)))
+    loss = fit_loss(
+        moments, coefficients=coefficients, l2=l2, weight_range=float(rng.uniform(0.3, 2))
+    )
     pubo = discretize(moments, loss, bits, l0=l0)
     assert pubo.variables == data.features * (bits + (1 if l0 and bits > 1 else 0))
     states = judge.all_assignments(pubo.variables)
@@ -150,7 +152,7 @@ def test_indicators_cost_what_they_should_once_minimised(
 ) -> None:
     """min over v of the ℓ0 part is λ0 times the number of weights that are not zero."""
     moments = moments_of(data, 3)
-    loss = fit_loss(moments, coefficients=(0.5, -1.0, 0.0, 0.1), range_=1.0)
+    loss = fit_loss(moments, coefficients=(0.5, -1.0, 0.0, 0.1), weight_range=1.0)
     with_l0 = discretize(moments, loss, bits, l0=l0)
     without = discretize(moments, loss, bits)
     states = judge.all_assignments(with_l0.variables)

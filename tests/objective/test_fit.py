@@ -27,12 +27,14 @@ def test_the_scale_of_even_orders_follows_omega() -> None:
 
 
 def test_own_coefficients_leave_the_prior_alone() -> None:
-    assert fit_loss(synthetic(), coefficients=(0, -1, 0, 1), l2=0.5, range_=1.0).prior_std == 1.0
+    assert (
+        fit_loss(synthetic(), coefficients=(0, -1, 0, 1), l2=0.5, weight_range=1.0).prior_std == 1.0
+    )
 
 
 def test_a_singular_fit_is_still_the_best_one() -> None:
     data = from_arrays(np.array([[2.0], [1.0], [-1.0]]), [1, -1, 1])
-    loss = fit_loss(moments_of(data, 3), range_=1.0)
+    loss = fit_loss(moments_of(data, 3), weight_range=1.0)
     assert loss.coefficients[1] == pytest.approx(0, abs=1e-12)
     assert loss.coefficients[3] == pytest.approx(math.sqrt(2 / math.pi) / 90)
 
@@ -53,7 +55,7 @@ def test_the_cubic_fit_is_the_papers_sum_over_pairs(seed: int, std: float, featu
     x[0] = 0  # a row without length has margin 0 for every classifier
     y = np.where(x @ rng.normal(size=features) + 0.1 * rng.normal(size=60) > 0, 1.0, -1.0)
     y[:2] = 1, -1
-    loss = fit_loss(moments_of(from_arrays(x, y), 3), prior_std=std, range_=1.0)
+    loss = fit_loss(moments_of(from_arrays(x, y), 3), prior_std=std, weight_range=1.0)
     first, third = judge.pairwise_cubic(x, y, std)
     np.testing.assert_allclose(loss.coefficients, (0.5, first, 0, third), rtol=1e-9)
 
@@ -61,7 +63,7 @@ def test_the_cubic_fit_is_the_papers_sum_over_pairs(seed: int, std: float, featu
 @pytest.mark.parametrize("name", ["heart_scale", "australian_scale", "mushrooms"])
 def test_the_cubic_fit_agrees_with_pairs_on_real_data(real_data: Path, name: str) -> None:
     data = read(real_data / f"{name}.svm.xz", rows=2000)
-    loss = fit_loss(moments_of(data, 3), range_=1.0)
+    loss = fit_loss(moments_of(data, 3), weight_range=1.0)
     first, third = judge.pairwise_cubic(dense(data), np.asarray(data.y), 1.0)
     np.testing.assert_allclose(loss.coefficients[1::2], (first, third), rtol=1e-9)
 
@@ -73,7 +75,7 @@ def test_the_risk_fit_minimises_the_mean_square_over_random_classifiers(order: i
     x = rng.normal(size=(12, 2))
     y = np.where(x @ [1.0, -0.5] > 0, 1.0, -1.0)
     y[0] *= -1
-    loss = fit_loss(moments_of(from_arrays(x, y), order), prior_std=0.8, range_=1.0)
+    loss = fit_loss(moments_of(from_arrays(x, y), order), prior_std=0.8, weight_range=1.0)
     angles = np.linspace(0, 2 * np.pi, 20_001)[:-1]
     directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     unit = (x * y[:, None]) @ directions.T
@@ -93,17 +95,22 @@ def test_the_risk_fit_minimises_the_mean_square_over_random_classifiers(order: i
 
 def test_the_loss_fit_has_the_papers_closed_form() -> None:
     moments = moments_of(read("mease-wyner"), 3)
-    loss = fit_loss(moments, fit="loss", prior_std=0.3, range_=1.0)
+    loss = fit_loss(moments, fit_to="loss", prior_std=0.3, weight_range=1.0)
     sigma = 0.3 * moments.rms_norm
     root = math.sqrt(2 * math.pi)
     expected = (0.5, -3 / (2 * root * sigma), 0.0, 1 / (6 * root * sigma**3))
     np.testing.assert_allclose(loss.coefficients, expected, rtol=1e-12)
 
 
-def test_both_fits_agree_when_all_rows_are_parallel_and_of_one_length() -> None:
-    data = from_arrays(np.array([[3.0, 4.0], [-3.0, -4.0], [3.0, 4.0]]), [1, -1, -1])
-    moments = moments_of(data, 3)
-    risk, plain = fit_loss(moments, range_=1.0), fit_loss(moments, fit="loss", range_=1.0)
+@pytest.mark.parametrize("order", [1, 3, 5])
+def test_both_fits_agree_when_all_rows_are_of_one_length(order: int) -> None:
+    rows = np.random.default_rng(order).normal(size=(20, 4))
+    rows *= 5 / np.linalg.norm(rows, axis=1)[:, None]
+    moments = moments_of(from_arrays(rows, np.arange(20) % 3 > 0), order)
+    risk, plain = (
+        fit_loss(moments, weight_range=1.0),
+        fit_loss(moments, fit_to="loss", weight_range=1.0),
+    )
     np.testing.assert_allclose(risk.coefficients, plain.coefficients, rtol=1e-9)
 
 
@@ -152,26 +159,34 @@ def test_data_without_features_cannot_be_fitted() -> None:
 def test_singular_fits_are_solved_and_said(case: str) -> None:
     x = {"balanced": [[1.0, 2], [1, 2]], "one feature": [[1.0], [1.0]]}
     data = from_arrays(np.array(x[case]), [1, -1])
-    loss = fit_loss(moments_of(data, 3), range_=1.0)
+    loss = fit_loss(moments_of(data, 3), weight_range=1.0)
     assert all(map(math.isfinite, loss.coefficients))
     assert any("singular" in note for note in loss.notes)
 
 
 def test_prior_and_regulariser_belong_together() -> None:
     moments = moments_of(read("synthetic:examples=50,features=3"), 3)
-    by_l2 = fit_loss(moments, l2=0.02, range_=1.0)
+    by_l2 = fit_loss(moments, l2=0.02, weight_range=1.0)
     assert by_l2.prior_std == pytest.approx(1 / math.sqrt(0.02 * 50))
-    by_std = fit_loss(moments, prior_std=1.0, range_=1.0)
+    by_std = fit_loss(moments, prior_std=1.0, weight_range=1.0)
     assert by_std.l2 == pytest.approx(1 / 50)
-    apart = fit_loss(moments, prior_std=3.0, l2=0.5, range_=1.0)
+    apart = fit_loss(moments, prior_std=3.0, l2=0.5, weight_range=1.0)
     assert (apart.prior_std, apart.l2) == (3.0, 0.5)
-    assert fit_loss(moments, l2=0.0, range_=1.0).l2 == 0
-    assert fit_loss(moments, coefficients=(0, -1), range_=1.0).l2 == 0
+    assert fit_loss(moments, l2=0.0, weight_range=1.0).l2 == 0
+    assert fit_loss(moments, coefficients=(0, -1), weight_range=1.0).l2 == 0
 
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"order": 1}, {"order": 5}, {"fit": "loss"}, {"range_": 0.3}, {"order": 6}, {"order": 4}],
+    [
+        {},
+        {"order": 1},
+        {"order": 5},
+        {"fit_to": "loss"},
+        {"weight_range": 0.3},
+        {"order": 6},
+        {"order": 4},
+    ],
 )
 def test_without_prior_and_l2_the_linear_part_just_reaches_the_range(
     options: dict[str, Any],
@@ -189,7 +204,7 @@ def test_without_prior_and_l2_the_linear_part_just_reaches_the_range(
 
 def test_labels_that_say_nothing_leave_the_l2_of_the_prior() -> None:
     moments = moments_of(from_arrays(np.array([[1.0, 2], [1, 2]]), [1, -1]), 3)
-    assert fit_loss(moments, range_=1.0).l2 == 0.5
+    assert fit_loss(moments, weight_range=1.0).l2 == 0.5
 
 
 def test_in_units_of_the_prior_the_fit_does_not_depend_on_l2() -> None:
@@ -209,10 +224,10 @@ def test_in_units_of_the_prior_the_fit_does_not_depend_on_l2() -> None:
         {"order": 9},
         {"order": 5},
         {"omega": 1.0},
-        {"fit": "best"},
-        {"range_": "wide"},
-        {"range_": -1.0},
-        {"range_": math.nan},
+        {"fit_to": "best"},
+        {"weight_range": "wide"},
+        {"weight_range": -1.0},
+        {"weight_range": math.nan},
         {"prior_std": 0.0},
         {"l2": -1.0},
         {"coefficients": (1.0,)},

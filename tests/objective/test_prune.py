@@ -31,7 +31,7 @@ def test_the_minimisers_are_kept(
     order = int(rng.integers(1, 4))
     moments = moments_of(data, 3)
     coefficients = tuple((rng.normal(size=order + 1) * [1, 1, 0.3, 0.3][: order + 1]).tolist())
-    loss = fit_loss(moments, coefficients=coefficients, l2=l2, range_=reach)
+    loss = fit_loss(moments, coefficients=coefficients, l2=l2, weight_range=reach)
     full = discretize(moments, loss, bits)
     encoding = prune(moments, loss, bits)
     pruned = discretize(moments, loss, bits, encoding=encoding)
@@ -50,13 +50,13 @@ def test_the_minimisers_are_kept(
 
 
 def test_a_narrow_range_is_solved_outright() -> None:
-    made = compile("synthetic", scale="none", bias=False, bits=3, range_=0.2, shrink=True)
+    made = compile("synthetic", scale="none", bias=False, bits=3, weight_range=0.2, prune=True)
     assert made.pubo.variables == 0
-    full = compile("synthetic:features=4", scale="none", bias=False, bits=2, range_=0.2)
+    full = compile("synthetic:features=4", scale="none", bias=False, bits=2, weight_range=0.2)
     states = judge.all_assignments(full.pubo.variables)
     best = full.pubo.decode(states[full.pubo.energies(states).argmin()])
     solved = compile(
-        "synthetic:features=4", scale="none", bias=False, bits=2, range_=0.2, shrink=True
+        "synthetic:features=4", scale="none", bias=False, bits=2, weight_range=0.2, prune=True
     )
     np.testing.assert_allclose(solved.pubo.decode(np.zeros((1, 0)))[0], best)
 

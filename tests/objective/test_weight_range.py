@@ -64,8 +64,8 @@ def test_the_auto_range_holds_for_classifiers_found_from_the_examples(
 
 def test_a_wide_range_of_the_users_is_warned_about(capsys: pytest.CaptureFixture[str]) -> None:
     moments = moments_of(prepare(read("breast-cancer"), scale="standard"), 3)
-    assert any("rewarded" in note for note in fit_loss(moments, range_=2.0).notes)
-    assert fit_loss(moments, range_=0.1).notes == ()
+    assert any("rewarded" in note for note in fit_loss(moments, weight_range=2.0).notes)
+    assert fit_loss(moments, weight_range=0.1).notes == ()
 
 
 @pytest.mark.slow
@@ -140,7 +140,7 @@ def test_the_auto_range_is_safe_on_real_data(real_data: Path, name: str, bias: b
     """With a wide range the minimum lies below 0; with auto no search finds one that does."""
     data = prepare(read(real_data / f"{name}.svm.xz"), scale="standard", bias=bias)
     moments = moments_of(data, 3)
-    assert lowest(data, fit_loss(moments, range_=3.0)) < 0
+    assert lowest(data, fit_loss(moments, weight_range=3.0)) < 0
     assert lowest(data, fit_loss(moments)) >= 0
 
 

@@ -11,7 +11,7 @@ from qcompile.objective.weight_space import weight_cubic
 @pytest.mark.parametrize("shrink", [False, True])
 def test_weight_space_is_the_polynomial(bits: int, shrink: bool) -> None:
     pubo = compile(
-        "mease-wyner", scale="none", bias=False, bits=bits, features=5, shrink=shrink
+        "mease-wyner", scale="none", bias=False, bits=bits, features=5, prune=shrink
     ).pubo
     cubic = weight_cubic(pubo)
     assert cubic is not None and pubo.encoding is not None

@@ -155,7 +155,7 @@ def test_risks_of_all_classifiers() -> None:
 
 def _cubic_of(x: Any, y: Any) -> tuple[Moments, Loss]:
     moments = moments_of(from_arrays(x, y), order=3)
-    return moments, fit_loss(moments, prior_std=1.0, range_=2.0)
+    return moments, fit_loss(moments, prior_std=1.0, weight_range=2.0)
 
 
 def test_columns_are_standardised_by_the_rows_to_train_on() -> None:

@@ -82,11 +82,11 @@ def test_real_one_hot_data(real_data: object) -> None:
 
     folder = Path(str(real_data))
     adult = compile(
-        folder / "adult9.svm.xz", bits=1, range_=1.0, rows=32561, scale="none", bias=False
+        folder / "adult9.svm.xz", bits=1, weight_range=1.0, rows=32561, scale="none", bias=False
     ).quadratize()
     assert len(adult.ancillas) <= 2023
     mushrooms = compile(
-        folder / "mushrooms.svm.xz", bits=1, range_=1.0, scale="none", bias=False
+        folder / "mushrooms.svm.xz", bits=1, weight_range=1.0, scale="none", bias=False
     ).quadratize()
     assert len(mushrooms.ancillas) <= 1158
 

@@ -82,7 +82,7 @@ def test_a_problem_over_margins_has_an_origin_too() -> None:
 def test_pruning_changes_the_encoding_only() -> None:
     data = qcompile.DataOptions(rows=40, features=3, scale="standard", bias=False)
     whole = qcompile.compile("breast-cancer", data=data, bits=2).pubo.origin
-    pruned = qcompile.compile("breast-cancer", data=data, bits=2, shrink=True).pubo.origin
+    pruned = qcompile.compile("breast-cancer", data=data, bits=2, prune=True).pubo.origin
     assert pruned.encoding is not None and pruned.encoding.bounds is not None
     assert _facts(replace(pruned, encoding=whole.encoding)) == _facts(whole)
 

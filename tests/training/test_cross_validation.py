@@ -36,7 +36,7 @@ def test_cross_validation_equals_training_on_the_other_folds(cancer: Dataset) ->
 
 def test_cross_validation_mixes_orders_and_refuses_nonsense(cancer: Dataset) -> None:
     options = SolveOptions(reads=10)
-    grid: dict[str, list[Any]] = {"order": [3, 6], "bits": [2, 3], "range_": ["auto"]}
+    grid: dict[str, list[Any]] = {"order": [3, 6], "bits": [2, 3], "weight_range": ["auto"]}
     rows = cross_validate(cancer, grid, count=2, options=options)
     assert len(rows) == 4 and all(row["validation error"] < 0.3 for row in rows)
     with pytest.raises(InputError, match="'colour' in the grid"):
@@ -47,16 +47,16 @@ def test_cross_validation_mixes_orders_and_refuses_nonsense(cancer: Dataset) -> 
 
 def test_a_trial_holds_the_options_it_was_made_with(cancer: Dataset) -> None:
     options = SolveOptions(solver="exact", keep=1)
-    grid: dict[str, list[Any]] = {"range_": ["auto", 0.5], "bits": [1, 2]}
-    loss = LossOptions(fit="loss", l2=0.25)
+    grid: dict[str, list[Any]] = {"weight_range": ["auto", 0.5], "bits": [1, 2]}
+    loss = LossOptions(fit_to="loss", l2=0.25)
     trials = cross_validate(cancer, grid, count=2, loss=loss, options=options)
-    assert {(trial.loss.range_, trial.bits) for trial in trials} == {
+    assert {(trial.loss.weight_range, trial.bits) for trial in trials} == {
         ("auto", 1), ("auto", 2), (0.5, 1), (0.5, 2)
     }  # fmt: skip
     for trial in trials:
-        assert (trial.loss.fit, trial.loss.l2) == ("loss", 0.25)
+        assert (trial.loss.fit_to, trial.loss.l2) == ("loss", 0.25)
         assert list(trial) == ["range", "bits", "validation error", "standard error"]
-        assert (trial["range"], trial["bits"]) == (trial.loss.range_, trial.bits)
+        assert (trial["weight_range"], trial["bits"]) == (trial.loss.weight_range, trial.bits)
         assert (trial["validation error"], trial["standard error"]) == (trial.error, trial.spread)
     assert [trial.error for trial in trials] == sorted(trial.error for trial in trials)
 

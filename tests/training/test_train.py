@@ -99,7 +99,7 @@ def test_sixteen_bits_reach_the_largest_weight() -> None:
     x = np.ones((6, 2)) * np.array([1, -1, 1, -1, 1, -1])[:, None]
     data = from_arrays(x, np.array([1, -1, 1, -1, 1, -1]))
     for bits in (15, 16):
-        loss = LossOptions(order=1, range_=1.0)
+        loss = LossOptions(order=1, weight_range=1.0)
         found = train(data, bits=bits, loss=loss, preparation={})
         assert found.classifier.weights == pytest.approx([1.0, 1.0])
 
@@ -123,7 +123,9 @@ def test_a_loss_that_pays_for_wrong_answers_gets_a_narrower_range(cancer: Datase
     first = fit_loss(moments_of(cancer, 1), 8).range_
     assert found.loss is not None and found.loss.range_ < first
     assert sum("narrowed to" in note for note in found.notes) == 1
-    own = train(cancer, loss=LossOptions(order=8, range_=first), options=SolveOptions(reads=20))
+    own = train(
+        cancer, loss=LossOptions(order=8, weight_range=first), options=SolveOptions(reads=20)
+    )
     assert own.loss is not None and own.loss.range_ == first and own.errors["train"] > 0.5
     assert any("wrong margins are rewarded" in note for note in own.notes)
 

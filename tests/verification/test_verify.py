@@ -26,7 +26,7 @@ def test_what_the_compiler_makes_is_proved(pubo: Pubo) -> None:
     assert found.holds, found.checks
 
 
-@pytest.mark.parametrize("options", [{}, {"l0": 0.3}, {"shrink": True}, {"max_ancillas": 3}])
+@pytest.mark.parametrize("options", [{}, {"l0": 0.3}, {"prune": True}, {"max_ancillas": 3}])
 @pytest.mark.parametrize("order", [1, 3])
 def test_the_data_agree(order: int, options: dict[str, object]) -> None:
     data = prepare(read("breast-cancer"), features=4, scale="standard")
