@@ -8,7 +8,7 @@ Stages are nouns (`Dataset`, `Moments`, `Loss`, `Pubo`, `Qubo`, `Embedded`,
 # Before all else: Ctrl-C may come while the rest is being imported.
 from qcompile import _early_interrupt  # noqa: F401  # isort: skip
 
-from typing import Any
+from typing import Any as _Any
 
 from qcompile._version import __version__
 from qcompile.data.options import DataOptions
@@ -44,7 +44,7 @@ from qcompile.objective.discretize import discretize
 from qcompile.objective.fit import LossOptions, fit_loss
 from qcompile.objective.step import discretize_step
 from qcompile.objective.weight_range import warnings_for
-from qcompile.pipeline import Compiled, compile
+from qcompile.pipeline import Compiled, compile, verify
 from qcompile.reduction.accounting import account
 from qcompile.reduction.estimate import estimate
 from qcompile.reduction.quadratize import QuboOptions, quadratize
@@ -69,7 +69,6 @@ from qcompile.stages.step import Step
 from qcompile.training.cross_validation import cross_validate
 from qcompile.training.rounds import Round, RoundOptions
 from qcompile.training.train import Trained, train
-from qcompile.verification.verify import verify
 
 __all__ = [
     "SOLVERS",
@@ -175,7 +174,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __dir__() -> list[str]:
+    """Return the public names, which are all that `dir(qcompile)` shows."""
+    return sorted(__all__)
+
+
+def __getattr__(name: str) -> _Any:
     """Bring in the faces to scikit-learn and Ocean only when they are asked for: they are heavy."""
     if name == "PolynomialLossClassifier":
         from qcompile.sklearn import PolynomialLossClassifier

@@ -1,4 +1,4 @@
-"""The passes in order: from a data set to a polynomial of bits, and to its QUBO."""
+"""The passes in order: from a data set to a polynomial of bits and its QUBO, and their proof."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from typing import Any, TypedDict, Unpack
 
 from qcompile.data import named_sets
 from qcompile.data.options import DataOptions, load_data
+from qcompile.data.prepare import PrepareOptions
+from qcompile.data.replay import same_rows
 from qcompile.data.stream import LateIndexZeroError
 from qcompile.data.svmlight import can_reopen, file_names
 from qcompile.errors import InputError
+from qcompile.files.interchange import read_pubo
+from qcompile.files.qubo import load_qubo
 from qcompile.moments.accumulate import moments_of
 from qcompile.moments.dask import total_on
 from qcompile.moments.in_pieces import moments_in_pieces
@@ -31,9 +35,11 @@ from qcompile.stages.display import Displayed, many, quoted
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
 from qcompile.stages.pubo import Pubo
-from qcompile.stages.qubo import Qubo
+from qcompile.stages.qubo import Fingerprint, Qubo
+from qcompile.verification.check import Verification
+from qcompile.verification.verify import verify as verify_qubo
 
-__all__ = ["CompileOptions", "Compiled", "compile", "load_moments_of"]
+__all__ = ["CompileOptions", "Compiled", "compile", "load_moments_of", "verify"]
 
 
 class CompileOptions(TypedDict, total=False):
@@ -122,8 +128,8 @@ def compile(
 
     Options are the fields of `DataOptions`, `LossOptions` and `QuboOptions`, by name; they replace
     those of `data`, `loss` and `qubo`. Raw data are scaled robustly and get a constant column,
-    unless `scale` and `bias` say otherwise; a `Dataset` is taken as it is. `prune` first narrows
-    the levels of the weights where that keeps the minimum.
+    unless `scale` and `bias` say otherwise; so are the rows of a `Dataset` that no `prepare` has
+    seen. `prune` first narrows the levels of the weights where that keeps the minimum.
 
     A `source` like ``part-*.svm.gz`` names several files; with a Dask `client`
     its workers sum over them. `progress(done, total)` counts bytes of a file, files of several, or
@@ -154,14 +160,51 @@ def compile(
     return Compiled(moments, fitted, pubo, qubo, data.seed)
 
 
+def verify(
+    qubo: Qubo | str | Path,
+    *,
+    pubo: Pubo | str | Path | None = None,
+    reference: Fingerprint | None = None,
+    data: Dataset | str | Path | None = None,
+    assignments: int = 200,
+    seed: int = 0,
+) -> Verification:
+    """Check a QUBO against its polynomial, its gates and the data, as far as they are given.
+
+    Each may be a file, and the data also the name of a set. A file of a QUBO brings the
+    `reference`: what it says about the polynomial that was compiled. Rows of a file are read and
+    prepared as the QUBO says its own were; a `Dataset` must be prepared like them.
+
+    >>> made = compile("synthetic:features=4", order=3, bits=1)
+    >>> verify(made.quadratize(), pubo=made.pubo, data="synthetic:features=4").holds
+    True
+    """
+    if isinstance(qubo, str | Path):
+        qubo, recorded = load_qubo(qubo)
+        reference = recorded if reference is None else reference
+    if isinstance(pubo, str | Path):
+        pubo = read_pubo(pubo)
+    if isinstance(data, str | Path):
+        data = same_rows(str(data), qubo)
+    return verify_qubo(
+        qubo, pubo=pubo, reference=reference, data=data, assignments=assignments, seed=seed
+    )
+
+
 def _moments_of_rows(source: Dataset, data: DataOptions, loss: LossOptions) -> Moments:
-    """Return the moments of rows in memory, which are taken as they are."""
-    untouched = DataOptions(scale="none", bias=False, seed=data.seed)
-    if data not in (untouched, DataOptions(seed=data.seed)):
+    """Return the moments of rows in memory; raw rows are prepared as those of a file are."""
+    wanted = data.preparation
+    others = replace(data, scale="none", features=None, bias=False)
+    if others != DataOptions(scale="none", bias=False, seed=data.seed):
         raise InputError(
-            "options for reading data with a data set that is already read: use prepare(), "
-            "shuffle(), add_noise() on it"
+            "options for reading data with a data set that is already read: use shuffle(), "
+            "add_noise() or take() on it"
         )
+    if source.preparation.is_identity:
+        with passing("prepare"):
+            source = wanted.apply(source)
+    elif wanted not in (DataOptions().preparation, PrepareOptions()):
+        raise InputError("these data are prepared already; prepare raw data once")
     with passing("moments"):
         return moments_of(source, loss.degree, fit=needs_fit(loss))
 

@@ -85,21 +85,25 @@ def test_raw_data_are_scaled_robustly_with_a_constant_column(tmp_path: Path, spa
     wanted = prepare(data, scale="robust", bias=True)
     expected = moments_of(wanted, 3)
     name = "synthetic:examples=60,features=3" if sparse else "breast-cancer"
-    for source in (name, tmp_path / "rows.svm", tmp_path / "part-*.svm", wanted):
+    for source in (name, tmp_path / "rows.svm", tmp_path / "part-*.svm", data, wanted):
         made = compile(source, bits=1, order=1)
         assert made.moments.preparation is not None
         assert made.moments.preparation.scaling == "robust" and made.moments.preparation.bias
         np.testing.assert_allclose(
             made.moments.tensors[1, 0], expected.tensors[1, 0], rtol=1e-9, atol=1e-9
         )
-    raw = compile(data, bits=1, order=1).moments
+    raw = compile(data, bits=1, order=1, scale="none", bias=False).moments
     np.testing.assert_allclose(raw.tensors[1, 0], moments_of(data, 1).tensors[1, 0])
-    compile(data, bits=1, order=1, scale="none", bias=False)
 
 
-def test_options_for_reading_are_refused_with_data_that_are_read() -> None:
+def test_rows_in_memory_are_prepared_once_and_not_read() -> None:
+    data = read("mease-wyner")
+    chosen = compile(data, features=3, bits=1, order=1)
+    assert chosen.moments.features == 4  # and the constant one
     with pytest.raises(InputError, match="already read"):
-        compile(read("mease-wyner"), scale="standard", bias=False)
+        compile(data, noise=0.1)
+    with pytest.raises(InputError, match="prepared already"):
+        compile(prepare(data, scale="standard"), scale="max-abs")
 
 
 def test_the_qubo_is_made_by_a_call_and_once() -> None:

@@ -95,7 +95,7 @@ def _check(options: argparse.Namespace, emits: Sequence[tuple[str, str]]) -> Non
     for name, default in _DECIDED.items():
         allowed = name == "order" and options.order in (2, 3)
         if getattr(options, name) != default and not allowed:
-            shown = "--" + name.rstrip("_").replace("_", "-")
+            shown = "--" + name.replace("_", "-")
             raise UsageError(
                 f"{shown} with --around: the classifier decides it"
                 if name != "order"

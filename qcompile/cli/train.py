@@ -239,7 +239,9 @@ def _check_plot(options: argparse.Namespace, method: str) -> None:
 
 def _method(options: argparse.Namespace, grid: Mapping[str, Any]) -> tuple[str, str]:
     """Return the method, and what chose it if that was an option of the paper's method."""
-    shown = _given(options, _PAPER) + [f"--grid {n.rstrip('_')}" for n in grid if n != "l2"]
+    shown = _given(options, _PAPER) + [
+        f"--grid {name.replace('_', '-')}" for name in grid if name != "l2"
+    ]
     if options.method == "rounds" and shown:
         raise UsageError(f"{shown[0]} belongs to --method paper; leave one of them out")
     method = ("paper" if shown else "rounds") if options.method == "auto" else options.method
@@ -255,7 +257,7 @@ def _method(options: argparse.Namespace, grid: Mapping[str, Any]) -> tuple[str, 
 def _given(options: argparse.Namespace, group: Mapping[str, Any]) -> list[str]:
     """Return the options of a group that have another value than their default."""
     names = [name for name, default in group.items() if getattr(options, name) != default]
-    return ["--" + name.rstrip("_").replace("_", "-") for name in names]
+    return ["--" + name.replace("_", "-") for name in names]
 
 
 def _in_rounds(

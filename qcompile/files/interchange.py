@@ -344,13 +344,13 @@ def _coefficient(value: Any, term: Any) -> float:
     )
 
 
-def load_problem(path: str) -> Pubo | Qubo:
+def load_problem(path: str | Path) -> Pubo | Qubo:
     """Read a file that holds a QUBO of qcompile or any polynomial."""
     check_problem_ending(path)
     return qubo.load_qubo(path)[0] if is_qubo_file(path) else read_pubo(path)
 
 
-def check_problem_ending(path: str) -> None:
+def check_problem_ending(path: str | Path) -> None:
     """Raise InputError unless the file exists and has an ending that can be read."""
     guarded.check_exists(path)
     if Path(path).suffix.lower() not in (".json", ".npz"):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
+from qcompile.data.replay import prepared
 from qcompile.errors import InputError
+from qcompile.files.interchange import load_problem
+from qcompile.files.samples import load_samples
 from qcompile.stages.arrays import frozen
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
@@ -20,12 +24,22 @@ __all__ = ["decode"]
 _Kind = TypeVar("_Kind", str, int)
 
 
-def decode(problem: Problem, samples: Samples, *, validation: Dataset | None = None) -> Classifier:
+def decode(
+    problem: Problem | str | Path,
+    samples: Samples | str | Path,
+    *,
+    validation: Dataset | str | Path | None = None,
+) -> Classifier:
     """Return the classifier of the lowest sample, or of the one with the least validation error.
 
     The paper's choice: of the k lowest states that with the lowest validation error, the lower
-    energy among equals. `validation` must be prepared as the training data were.
+    energy among equals. `validation` must be prepared as the training data were. Each of the three
+    may be a file; rows of a file are prepared as the training data were.
     """
+    if isinstance(problem, str | Path):
+        problem = load_problem(problem)
+    if isinstance(samples, str | Path):
+        samples = load_samples(samples, problem)
     if problem.preparation is None or problem.encoding is None:
         raise InputError("this problem was not compiled from data: it encodes no classifier")
     if not len(samples):
@@ -33,6 +47,8 @@ def decode(problem: Problem, samples: Samples, *, validation: Dataset | None = N
     order = np.argsort(samples.energies, kind="stable")
     weights = problem.decode(samples.bits[order])
     chosen, error = 0, None
+    if isinstance(validation, str | Path):
+        validation = prepared(str(validation), problem)
     if validation is not None:
         errors = validation.errors(weights)
         chosen = int(np.argmin(errors))

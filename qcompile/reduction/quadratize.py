@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.errors import InputError
+from qcompile.files.interchange import read_pubo
 from qcompile.reduction.cover import METHODS, PairCover, cover_triples
 from qcompile.reduction.subsets import SubsetCover, cover_monomials
 from qcompile.reduction.truncate import truncate_terms, truncate_triples
@@ -43,7 +44,7 @@ _STRONGEST = 1e6
 
 
 def quadratize(
-    pubo: Pubo,
+    pubo: Pubo | Any,
     *,
     cover: str = "auto",
     strength: float = 1.0,
@@ -53,6 +54,7 @@ def quadratize(
 ) -> Qubo:
     """Replace products until no term has more than two bits.
 
+    The polynomial may be anything that `read_pubo` reads: a file, terms, or a model of dimod.
     `cover` chooses the products: "halves", "greedy", "exact" (within `time_limit` seconds), "dimod"
     (those of `dimod.make_quadratic`) or "auto", the fewest found. `strength` scales the gates for
     experiments; below 1 the result may be wrong. `max_ancillas` leaves out the least important
@@ -62,6 +64,8 @@ def quadratize(
     >>> qubo.ancillas.factors.tolist()
     [[0, 1]]
     """
+    if not isinstance(pubo, Pubo):
+        pubo = read_pubo(pubo)
     if cover not in METHODS:
         raise InputError(f"cover {cover!r}; expected one of {', '.join(METHODS)}")
     if not 0 < strength <= _STRONGEST:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from qcompile.errors import InputError
+from qcompile.files.interchange import load_problem
 from qcompile.reduction.restore import restore
 from qcompile.runtime import cluster
 from qcompile.runtime.progress import Progress, shown_by
@@ -29,7 +31,7 @@ SOLVERS = ("exact", "anneal", "neal", "tabu", "steepest", "path-integral", "roto
 
 
 def solve(
-    problem: Pubo | Qubo | Embedded,
+    problem: Pubo | Qubo | Embedded | str | Path,
     *,
     solver: str | Any = "anneal",
     reads: int = 100,
@@ -44,10 +46,11 @@ def solve(
 ) -> Samples:
     """Search for low energies; the samples are distinct and in order of energy.
 
-    `solver` is a name or a dimod sampler, which is given the QUBO (or, if it has a structure, the
-    embedded problem). `parameters` are passed to samplers of Ocean as they are.
-    `progress(done, total)` counts the restarts of "anneal" or the tasks of "exact". With a Dask
-    `client` its workers make the restarts of "anneal"; the samples are the same.
+    `problem` may be a file of a QUBO or of a polynomial. `solver` is a name or a dimod sampler,
+    which is given the QUBO (or, if it has a structure, the embedded problem). `parameters` are
+    passed to samplers of Ocean as they are. `progress(done, total)` counts the restarts of "anneal"
+    or the tasks of "exact". With a Dask `client` its workers make the restarts of "anneal"; the
+    samples are the same.
 
     >>> pubo = Pubo.from_dict({(0, 1, 2): 2.0, (0,): -1.0, (1,): -1.5, (2,): -0.5})
     >>> solve(pubo, solver="exact", keep=2).energies.tolist()
@@ -58,6 +61,8 @@ def solve(
         raise InputError(f"seed {seed}; expected 0 to {2**32 - 1}")
     if isinstance(solver, str) and solver not in SOLVERS:
         raise InputError(f"solver {solver!r}; expected one of {', '.join(SOLVERS)}")
+    if isinstance(problem, str | Path):
+        problem = load_problem(problem)
     began = time.perf_counter()
     with shown_by(progress), cluster.using(client):
         _check_cluster(solver)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, Unpack
 
+from qcompile.data.options import load_data
 from qcompile.data.prepare import PrepareOptions
 from qcompile.data.split import Parts, prepare_alike, set_aside
 from qcompile.errors import InputError
@@ -22,6 +24,7 @@ from qcompile.stages.dataset import Dataset
 from qcompile.stages.machine import Machine
 from qcompile.training.in_rounds import RoundsTask, train_in_rounds
 from qcompile.training.l2_path import FOLDS
+from qcompile.training.options import OptionsByName, TrainOptions
 from qcompile.training.risks import risks
 from qcompile.training.rounds import RoundOptions
 from qcompile.training.search import BITS, Clock, Task, goes_over_margins, search_lowest
@@ -45,14 +48,14 @@ def default_search(method: str, solver: Any = "anneal", seed: int = 0) -> SolveO
 
 
 def train(
-    data: Dataset,
+    data: str | Path | Dataset,
     *,
     method: str = "auto",
     bits: int | None = None,
     l0: float = 0.0,
     l2: float | str | Sequence[float] | None = None,
     loss: LossOptions | None = None,
-    rounds: RoundOptions | None = None,
+    rounds: RoundOptions | int | None = None,
     options: SolveOptions | None = None,
     machine: Machine | None = None,
     validation: Dataset | float = 0.0,
@@ -63,15 +66,20 @@ def train(
     seed: int = 0,
     progress: Progress | None = None,
     client: Any = None,
+    **by_name: Unpack[TrainOptions],
 ) -> Trained:
     """Train a classifier: in rounds, or by one polynomial as in the paper.
 
-    `method` is "rounds" or "paper"; "auto" is "paper" if `bits`, `l0` or `loss` is given, which
-    only that method has, and "rounds" otherwise. `options` say how to search: in rounds
-    `options.solver` may also be "descent", which is L-BFGS without bits. `l2` is the price of the
-    weights in rounds: a number, "cv", or numbers to choose from by cross-validation with `folds`
-    folds; None needs no search. `rounds` holds the other settings of the rounds. `machine` is the
-    machine that the solver "mock" stands for.
+    `data` is a `Dataset`, or what `read` takes: a file or the name of a set. Options have the names
+    that they have in `compile`, `solve` and the command line, such as `order=6`, `features=5`,
+    `solver="neal"` or `starts=3`. They replace fields of `loss`, `preparation`, `options` and
+    `rounds`, where whole records of options can be given; `rounds` may also be their number.
+
+    `method` is "rounds" or "paper"; "auto" is "paper" if `bits`, `l0`, `loss` or an option of the
+    loss is given, which only that method has, and "rounds" otherwise. `options` say how to search:
+    in rounds the solver may also be "descent", which is L-BFGS without bits. `l2` is the price of
+    the weights in rounds: a number, "cv", or numbers to choose from by cross-validation with
+    `folds` folds; None needs no search. `machine` is the machine that the solver "mock" stands for.
 
     `validation` and `test` are data sets prepared in the same way, or shares of `data` to set
     aside. `preparation` holds options of `prepare` for data that are not prepared yet: parts are
@@ -85,16 +93,25 @@ def train(
     >>> found = train(read("breast-cancer"), test=0.3, seed=1)
     >>> found.method, found.errors["test"] < 0.06 < found.baseline
     ('rounds', True)
+    >>> train("breast-cancer", order=3, bits=2, features=5).method
+    'paper'
     """
+    named = OptionsByName(dict(by_name))
+    loss, rounds = named.loss(loss), named.rounds(rounds)
     method = _method(method, bits, l0, loss)
     if isinstance(l2, str) and l2 != "cv":
         raise InputError(f"l2 {l2!r}; expected a number, numbers to choose from, or 'cv'")
     if method == "paper" and rounds is not None:
         raise InputError('rounds= belongs to method="rounds"; leave out the parameters of "paper"')
+    if isinstance(data, Dataset):
+        named.check_read()
+    else:
+        data = load_data(data, named.reading(seed))
     wanted = None if preparation is None else PrepareOptions.of(preparation)
     if wanted is None and data.preparation.is_identity:
         wanted = _RAW
-    options = options or default_search(method, seed=seed)
+    wanted = named.preparation(wanted)
+    options = named.search(options or default_search(method, named.solver, seed))
     with cluster.using(client):
         if method == "paper":
             price = _paper_l2(l2)

@@ -24,7 +24,7 @@ def test_the_command_trains(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     first = Path(model).read_bytes()
     assert main([*run, "--bits", "2", "--test", "0.3", "-q"]) == 0
     assert Path(model).read_bytes() == first
-    cv = ["--cv", "2", "--grid", "bits=1,2", "--grid", "range=auto,0.5", "-n", "5"]
+    cv = ["--cv", "2", "--grid", "bits=1,2", "--grid", "weight-range=auto,0.5", "-n", "5"]
     assert main([*run, *cv]) == 0
     shown = capsys.readouterr().out
     assert shown.count("cv: ") == 4 and "best continuous" in shown
@@ -45,12 +45,12 @@ def test_the_best_setting_is_the_one_that_is_trained(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = ["train", "breast-cancer", "--scale", "standard", "--features", "3", "-n", "5"]
-    grid = ["--grid", "range=0.1,1.5", "--grid", "bits=1,3", "--grid", "l2=0.5,0.001"]
+    grid = ["--grid", "weight-range=0.1,1.5", "--grid", "bits=1,3", "--grid", "l2=0.5,0.001"]
     chosen, plain = str(tmp_path / "chosen.json"), str(tmp_path / "plain.json")
     assert main([*run, "--cv", "3", *grid, "--json", "-o", chosen]) == 0
     best, *others = json.loads(capsys.readouterr().out)["cross_validation"]
     assert best["validation_error"] < others[-1]["validation_error"], "a grid that matters"
-    own = [f"--{name}={best[name]}" for name in ("range", "bits", "l2")]
+    own = [f"--{name}={best[name.replace('-', '_')]}" for name in ("weight-range", "bits", "l2")]
     assert main([*run, *own, "-q", "-o", plain]) == 0
     assert Path(chosen).read_bytes() == Path(plain).read_bytes()
 
@@ -172,9 +172,9 @@ def test_the_paper_is_asked_for_or_chosen_by_its_options(
         assert lines[0].split(maxsplit=1) == ["method", words]
         assert any(line.startswith("best continuous") for line in lines)
     assert models[0].read_bytes() == models[1].read_bytes(), "four bits are its default"
-    grid = ["--cv", "2", "--grid", "range=auto,1"]
+    grid = ["--cv", "2", "--grid", "weight-range=auto,1"]
     assert main(["train", noisy, *small, *grid, "--bits", "1"]) == 0
-    assert "paper, chosen by --bits, --grid range\n" in capsys.readouterr().out
+    assert "paper, chosen by --bits, --grid weight-range\n" in capsys.readouterr().out
 
 
 def test_the_price_of_weights_is_chosen_by_cross_validation(told: Told, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_one_hot_data_need_far_fewer_than_complete_ones() -> None:
     from qcompile.data.prepare import from_arrays
 
     data = from_arrays(np.hstack(groups), np.where(rng.random(300) < 0.5, 1, -1))
-    qubo = compile(data, bits=1).quadratize()
+    qubo = compile(data, bits=1, scale="none", bias=False).quadratize()
     assert len(qubo.ancillas) <= 0.65 * halves_bound(16)
 
 

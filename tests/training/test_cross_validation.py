@@ -55,7 +55,7 @@ def test_a_trial_holds_the_options_it_was_made_with(cancer: Dataset) -> None:
     }  # fmt: skip
     for trial in trials:
         assert (trial.loss.fit_to, trial.loss.l2) == ("loss", 0.25)
-        assert list(trial) == ["range", "bits", "validation error", "standard error"]
+        assert list(trial) == ["weight_range", "bits", "validation error", "standard error"]
         assert (trial["weight_range"], trial["bits"]) == (trial.loss.weight_range, trial.bits)
         assert (trial["validation error"], trial["standard error"]) == (trial.error, trial.spread)
     assert [trial.error for trial in trials] == sorted(trial.error for trial in trials)
@@ -146,10 +146,10 @@ def test_a_fold_is_judged_by_a_classifier_that_never_saw_it() -> None:
             np.concatenate([np.asarray(p.x) for p in others]),
             np.concatenate([p.y for p in others]),
         )
-        pubo = compile(rows, bits=2).pubo
+        pubo = compile(rows, bits=2, scale="none", bias=False).pubo
         weights = pubo.decode(solve(pubo, solver="exact", keep=1).best)
         errors.append(part.error(weights))
-        everything = compile(data, bits=2).pubo
+        everything = compile(data, bits=2, scale="none", bias=False).pubo
         seen.append(part.error(everything.decode(solve(everything, solver="exact", keep=1).best)))
     assert found[0]["validation error"] == pytest.approx(float(np.mean(errors)))
     assert np.mean(seen) != pytest.approx(float(np.mean(errors)))  # else this would prove nothing
