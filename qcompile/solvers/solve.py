@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from qcompile.errors import InputError
+from qcompile.files.interchange import load_problem
+from qcompile.files.machines import MachineSource, load_machine
 from qcompile.reduction.restore import restore
 from qcompile.runtime import cluster
 from qcompile.runtime.progress import Progress, shown_by
@@ -17,7 +20,6 @@ from qcompile.solvers.exact import enumerate_lowest
 from qcompile.solvers.options import SolveInfo
 from qcompile.solvers.restarts import check_counts
 from qcompile.stages.embedded import Embedded
-from qcompile.stages.machine import Machine
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples, samples_of
@@ -29,20 +31,22 @@ SOLVERS = ("exact", "anneal", "neal", "tabu", "steepest", "path-integral", "roto
 
 
 def solve(
-    problem: Pubo | Qubo | Embedded,
+    problem: Pubo | Qubo | Embedded | str | Path,
     *,
     solver: str | Any = "anneal",
     reads: int = 100,
     keep: int = 50,
     seed: int = 0,
     sweeps: int | None = None,
-    machine: Machine | None = None,
+    machine: MachineSource | None = None,
     repair: str = "majority",
     parameters: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     client: Any = None,
 ) -> Samples:
     """Search for low energies; the samples are distinct and in order of energy.
+
+    `problem` may be the file of a QUBO or of a polynomial, and `machine` a name or a TOML file.
 
     `solver` is a name or a dimod sampler, which is given the QUBO (or, if it has a structure, the
     embedded problem). `parameters` are passed to samplers of Ocean as they are.
@@ -58,6 +62,9 @@ def solve(
         raise InputError(f"seed {seed}; expected 0 to {2**32 - 1}")
     if isinstance(solver, str) and solver not in SOLVERS:
         raise InputError(f"solver {solver!r}; expected one of {', '.join(SOLVERS)}")
+    if isinstance(problem, str | Path):
+        problem = load_problem(str(problem))
+    chip = None if machine is None else load_machine(machine)
     began = time.perf_counter()
     with shown_by(progress), cluster.using(client):
         _check_cluster(solver)
@@ -67,7 +74,7 @@ def solve(
             found = _anneal(problem, reads, sweeps, keep, seed)
         elif solver == "mock" or not isinstance(solver, str):
             found = structured_sampler(
-                problem, solver, reads, machine, repair, seed, sweeps, parameters
+                problem, solver, reads, chip, repair, seed, sweeps, parameters
             )
         else:
             found = sample_with_ocean(problem, solver, reads, seed, sweeps, repair, parameters)

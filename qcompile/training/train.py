@@ -10,6 +10,7 @@ from typing import Any
 from qcompile.data.prepare import PrepareOptions
 from qcompile.data.split import Parts, prepare_alike, set_aside
 from qcompile.errors import InputError
+from qcompile.files.machines import MachineSource, load_machine
 from qcompile.moments.accumulate import moments_of
 from qcompile.objective.decode import decode
 from qcompile.objective.fit import LossOptions, fit_loss_with, needs_fit
@@ -54,7 +55,7 @@ def train(
     loss: LossOptions | None = None,
     rounds: RoundOptions | None = None,
     options: SolveOptions | None = None,
-    machine: Machine | None = None,
+    machine: MachineSource | None = None,
     validation: Dataset | float = 0.0,
     test: Dataset | float = 0.0,
     preparation: PrepareOptions | Mapping[str, Any] | None = None,
@@ -95,6 +96,7 @@ def train(
     if wanted is None and data.preparation.is_identity:
         wanted = _RAW
     options = options or default_search(method, seed=seed)
+    chip = None if machine is None else load_machine(machine)
     with cluster.using(client):
         if method == "paper":
             price = _paper_l2(l2)
@@ -102,7 +104,7 @@ def train(
             loss = loss if price is None else replace(loss, l2=price)
             parts = set_aside(data, validation, test, seed=seed, preparation=wanted)
             bits = BITS if bits is None else bits
-            return _by_one_polynomial(parts, bits, l0, loss, options, machine, progress)
+            return _by_one_polynomial(parts, bits, l0, loss, options, chip, progress)
         raw = set_aside(data, validation, test, seed=seed)
         parts = raw if wanted is None else prepare_alike(raw, wanted)
         settings = rounds or RoundOptions()
@@ -115,7 +117,7 @@ def train(
             preparation=wanted,
             options=settings,
             solver=options,
-            machine=machine,
+            machine=chip,
             cross_validate=l2 is not None and not isinstance(l2, float | int),
             path=None if l2 is None or isinstance(l2, float | int | str) else tuple(l2),
             folds=folds,
