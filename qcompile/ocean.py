@@ -43,10 +43,12 @@ class PuboSampler(ComposedPolySampler):  # type: ignore[misc]
     """Sample binary polynomials of any degree.
 
     `child` is None for qcompile's own annealer, which works on the polynomial and needs no
-    ancillas; or a dimod sampler, which is given the QUBO. A child with a working graph
-    (`DWaveSampler`, `MockDWaveSampler`) is given the embedded problem; the embedding is kept as
-    long as the same variables meet. `cover`, `strength`, `max_ancillas`, `seed` and `time_limit`
-    are those of `quadratize`, `chain_strength` and `repair` those of `embed` and `unembed`.
+    ancillas; or a dimod sampler, which is given the QUBO over the polynomial's own labels and those
+    of ancillas, which are named by their factors (``a*b``) and never as a variable. A child with a
+    working graph (`DWaveSampler`, `MockDWaveSampler`) is given the embedded problem; the embedding
+    is kept as long as the same variables meet. `cover`, `strength`, `max_ancillas`, `seed` and
+    `time_limit` are those of `quadratize`, `chain_strength` and `repair` those of `embed` and
+    `unembed`.
 
     >>> sampler = PuboSampler(dimod.ExactSolver())
     >>> found = sampler.sample_hubo({("a", "b", "c"): -2.0, ("a",): 1.0})
@@ -125,12 +127,12 @@ class PuboSampler(ComposedPolySampler):  # type: ignore[misc]
             answer = _annealed(pubo, {"seed": self._seed, **parameters})
         else:
             qubo = quadratize(pubo, **self._quadratize)
+            names = _named(qubo, labels)
             state = parameters.get("initial_state")
             if state is not None:
                 spins = poly.vartype is dimod.SPIN
-                parameters["initial_state"] = _completed(qubo, state, labels, spins)
-            answer = self._from_child(qubo, parameters)
-            names = _named(qubo, labels)
+                parameters["initial_state"] = _completed(qubo, state, names, spins)
+            answer = self._from_child(qubo, names, parameters)
             answer.info |= _about(qubo, names)
             labels = names if keep_penalty_variables else labels
         kept = answer.violations == 0 if discard_unsatisfied else slice(None)
@@ -143,17 +145,19 @@ class PuboSampler(ComposedPolySampler):  # type: ignore[misc]
             answer.info,
         )
 
-    def _from_child(self, qubo: Qubo, parameters: dict[str, Any]) -> _Answer:
-        """Let the child sample the QUBO."""
+    def _from_child(self, qubo: Qubo, names: list[Label], parameters: dict[str, Any]) -> _Answer:
+        """Let the child sample the QUBO, whose variables have these names."""
         if not qubo.variables:
             return _Answer(np.zeros((1, 0), np.int8), np.zeros(1, np.int64), {}, {})
         if hasattr(self.child, "nodelist") and "topology" in self.child.properties:
             return self._from_machine(qubo, parameters)
-        given = self.child.sample(qubo.to_bqm(), **parameters)
+        bqm = qubo.to_bqm()
+        bqm.relabel_variables(dict(enumerate(names)))
+        given = self.child.sample(bqm, **parameters)
         given = given.change_vartype(dimod.BINARY, inplace=False)
         place = {label: i for i, label in enumerate(given.variables)}
         record = given.record
-        values = np.asarray(record.sample)[:, [place[v] for v in range(qubo.variables)]]
+        values = np.asarray(record.sample)[:, [place[name] for name in names]]
         fields = {n: record[n] for n in record.dtype.names if n not in ("sample", "energy")}
         return _Answer(values, qubo.restrict(values)[1], fields, dict(given.info))
 
@@ -224,9 +228,10 @@ def _annealed(pubo: Pubo, parameters: Mapping[str, Any]) -> _Answer:
 
 
 def _completed(
-    qubo: Qubo, state: Mapping[Label, int], labels: list[Label], spins: bool
-) -> dict[int, int]:
+    qubo: Qubo, state: Mapping[Label, int], names: list[Label], spins: bool
+) -> dict[Label, int]:
     """Return a state of the polynomial as one of the QUBO, with its ancillas."""
+    labels = names[: qubo.logical]
     missing = [label for label in labels if label not in state]
     if missing:
         raise InputError(f"initial_state without variable {missing[0]!r}; expected all of them")
@@ -237,7 +242,7 @@ def _completed(
             f"initial_state {strange[0]!r}: {state[strange[0]]!r}; expected one of {values}"
         )
     bits = [[int(state[label] > 0) for label in labels]]
-    return dict(enumerate(qubo.complete(bits)[0].tolist()))
+    return dict(zip(names, qubo.complete(bits)[0].tolist(), strict=True))
 
 
 def _named(qubo: Qubo, labels: list[Label]) -> list[Label]:

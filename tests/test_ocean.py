@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from dimod.core.polysampler import PolySampler
 from dwave.samplers import SimulatedAnnealingSampler
-from dwave.system import EmbeddingComposite
+from dwave.system import EmbeddingComposite, FixedEmbeddingComposite
 from dwave.system.testing import MockDWaveSampler
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -124,7 +124,7 @@ def test_wrong_ancillas_are_told_and_can_be_left_out() -> None:
 
         def sample(self, bqm: Any, **parameters: Any) -> Any:
             ones = dict.fromkeys(bqm.variables, 1)
-            wrong = ones | {3: 0}
+            wrong = ones | {next(v for v in bqm.variables if isinstance(v, str)): 0}
             return dimod.SampleSet.from_samples_bqm([wrong, ones], bqm)
 
     poly = dimod.BinaryPolynomial({(0, 1, 2): -2.0}, "BINARY")
@@ -179,7 +179,7 @@ def test_a_child_may_order_and_count_its_answers_as_it_likes() -> None:
     class Reversed(dimod.ExactSolver):  # type: ignore[misc]
         def sample(self, bqm: Any) -> Any:
             best = super().sample(bqm).first.sample
-            labels = sorted(best, reverse=True)
+            labels = sorted(best, key=str, reverse=True)
             state = [[best[v] for v in labels]]
             return dimod.SampleSet.from_samples(
                 (state, labels),
@@ -202,6 +202,28 @@ def test_a_variable_may_have_the_name_of_a_product() -> None:
     found = PuboSampler(dimod.ExactSolver()).sample_poly(poly, keep_penalty_variables=True)
     assert len(set(found.variables)) == 4
     assert found.first.energy == lowest(poly)
+
+
+@pytest.mark.parametrize("vartype", ["BINARY", "SPIN"])
+def test_the_child_is_given_the_labels_of_the_polynomial(vartype: str) -> None:
+    """A fixed embedding names the variables, as it does below dimod's composite."""
+    quadratic = dimod.BinaryPolynomial({("b", "a"): -2.0, ("a",): 1.0, (3, "b"): 1.0}, vartype)
+    chains = {"a": [0, 4], "b": [5], 3: [1]}
+    cubic = dimod.BinaryPolynomial({("a", "b", 3): -2.0, ("a",): 1.0}, vartype)
+    reduction = PuboSampler(dimod.ExactSolver()).sample_poly(cubic).info["reduction"]
+    assert len(reduction) == 1
+    chimera = MockDWaveSampler(
+        topology_type="chimera",
+        topology_shape=[2, 2, 4],
+        substitute_sampler=SimulatedAnnealingSampler(),
+        substitute_kwargs={"seed": 1},
+    )
+    for kind in (dimod.HigherOrderComposite, PuboSampler):
+        found = kind(FixedEmbeddingComposite(chimera, chains)).sample_poly(quadratic, num_reads=20)
+        assert found.first.energy == lowest(quadratic)
+    every = {**{v: [i, 4 + i] for i, v in enumerate(("a", "b", 3))}, reduction[0][0]: [3, 7]}
+    found = PuboSampler(FixedEmbeddingComposite(chimera, every)).sample_poly(cubic, num_reads=50)
+    assert found.first.energy == lowest(cubic)
 
 
 def test_an_initial_state_has_values_of_its_kind() -> None:

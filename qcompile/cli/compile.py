@@ -70,8 +70,8 @@ def add_commands(commands: Any) -> None:
         action="append",
         default=[],
         metavar="[KIND=]PATH",
-        help="write a result; KIND is moments, loss, pubo or qubo, and may be left out if the "
-        "file's name contains it; may be repeated; a qubo ends in "
+        help="write a result; KIND is moments, loss, pubo or qubo; without it the kind that the "
+        "file's name contains, otherwise qubo; may be repeated; a qubo ends in "
         f"{', '.join(qubo.ENDINGS[:-1])} or {qubo.ENDINGS[-1]}",
     )
     add_report_option(command)
@@ -185,13 +185,13 @@ def _emission(text: str) -> tuple[str, str]:
     if not found or kind not in _KINDS:
         path = text
         named = [k for k in _KINDS if k in Path(text).name.lower()]
-        if len(named) != 1:
+        if len(named) > 1:
             raise UsageError(
-                f"--emit {text}: the kind is missing; put {', '.join(_KINDS)} into the name, "
-                f"or write KIND=PATH, as in pubo={text}"
+                f"--emit {text}: the name contains {' and '.join(named)}; write KIND=PATH, as in "
+                f"{named[0]}={text}"
             )
-        kind = named[0]
-    if path != "-" and Path(path).suffix not in _KINDS[kind]:
+        kind = named[0] if named else "qubo"
+    if path != "-" and Path(path).suffix.lower() not in _KINDS[kind]:
         raise UsageError(f"--emit {text}: a {kind} file ends in {' or '.join(_KINDS[kind])}")
     if path == "-" and ".json" not in _KINDS[kind]:
         raise UsageError(f"--emit {text}: {kind} is binary; expected a file name")

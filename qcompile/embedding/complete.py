@@ -13,6 +13,7 @@ import numpy as np
 
 from qcompile.embedding.chain_strength import strength_of
 from qcompile.errors import InputError, QcompileError
+from qcompile.files.machines import MachineSource, load_machine
 from qcompile.stages.arrays import frozen
 from qcompile.stages.embedded import Embedded, Embedding, check_embedding, problem_id, to_embedded
 from qcompile.stages.machine import Machine
@@ -40,15 +41,14 @@ def clique_on(machine: Machine, variables: int) -> Mapping[int, Sequence[int]]:
     return found
 
 
-def largest_clique(machine: Machine) -> int:
+def largest_clique(machine: MachineSource) -> int:
     """Return the number of variables of the largest complete graph that has chains on a machine.
 
-    >>> from qcompile import load_machine
-    >>> largest_clique(load_machine("chimera4"))
+    >>> largest_clique("chimera4")
     16
     """
     try:
-        return _largest(machine)
+        return _largest(load_machine(machine))
     except OSError as error:
         raise QcompileError(_no_cache(error)) from None
 
@@ -60,20 +60,19 @@ def _largest(machine: Machine) -> int:
     return len(busgraph_cache(machine.graph).largest_clique())
 
 
-def complete_chains(machine: Machine, variables: int) -> Embedding:
+def complete_chains(machine: MachineSource, variables: int) -> Embedding:
     """Return chains of which every two meet, for problems of so many variables.
 
     The chains are busclique's, and the same every time. `with_chains` puts a problem on them. A
     second call for an equal machine returns the chains of the first.
 
-    >>> from qcompile import load_machine
-    >>> complete_chains(load_machine("pegasus4"), 12).longest
+    >>> complete_chains("pegasus4", 12).longest
     3
     """
     if variables < 1:
         raise InputError(f"chains for {variables} variables; expected at least 1")
     try:
-        return _chains(machine, variables)
+        return _chains(load_machine(machine), variables)
     except OSError as error:
         raise QcompileError(_no_cache(error)) from None
 

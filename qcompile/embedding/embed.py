@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeAlias
 
 from qcompile.embedding.chain_strength import strength_of
@@ -22,6 +23,9 @@ from qcompile.embedding.kernel_input import KernelInput, chains_of
 from qcompile.embedding.preflight import preflight
 from qcompile.embedding.search import EMBED_METHODS, PREFERENCES, Search, SearchOptions
 from qcompile.errors import QcompileError
+from qcompile.files.embedding import load_embedding
+from qcompile.files.machines import MachineSource, load_machine
+from qcompile.files.qubo import QuboSource, qubo_of
 from qcompile.runtime.progress import news_to
 from qcompile.stages.embedded import Embedded, Embedding, check_embedding, problem_id, to_embedded
 from qcompile.stages.machine import Machine
@@ -46,8 +50,8 @@ class EmbeddingNotFound(QcompileError):
 
 
 def embed(
-    qubo: Qubo,
-    machine: Machine,
+    qubo: QuboSource,
+    machine: MachineSource,
     *,
     method: str = "auto",
     prefer: str = "qubits",
@@ -56,35 +60,40 @@ def embed(
     time_limit: float = 60.0,
     effort: float = 1.0,
     chain_strength: float | str = "torque",
-    embedding: Embedding | None = None,
+    embedding: Embedding | str | Path | None = None,
     progress: SearchNews | None = None,
 ) -> Embedded:
     """Put a QUBO on a machine.
 
+    The QUBO may be a file; the machine may be its name or a TOML file.
+
     `method` is one of `EMBED_METHODS`. `prefer` compares embeddings by their number of "qubits" or
     by the longest "chain". `tries` searches run side by side from different seeds, for at most
-    `time_limit` seconds; `effort` scales the number of improvements. A given `embedding` is
-    checked and used, without a search. `chain_strength` is "torque" (uniform torque compensation),
-    "scaled" or a number. `progress(news, done, total)` counts the tries of each method; `news` is a
-    line with the method's name and the fewest qubits so far.
+    `time_limit` seconds; `effort` scales the number of improvements. A given `embedding`
+    (or its file) is checked and used, without a search. `chain_strength` is "torque" (uniform
+    torque compensation), "scaled" or a number. `progress(news, done, total)` counts the tries of
+    each method; `news` is a line with the method's name and the fewest qubits so far.
 
-    >>> from qcompile import Pubo, load_machine, quadratize
+    >>> from qcompile import Pubo, quadratize
     >>> qubo = quadratize(Pubo.from_dict({(0, 1, 2): 1.0, (0, 3): -2.0, (1,): 0.5}))
-    >>> embed(qubo, load_machine("pegasus4")).embedding.qubits
+    >>> embed(qubo, "pegasus4").embedding.qubits
     5
     """
+    qubo, machine = qubo_of(qubo), load_machine(machine)
     if embedding is None:
         options = SearchOptions(method, prefer, seed, tries, time_limit, effort)
         embedding = _search(qubo, machine, options, progress)
     else:
+        if not isinstance(embedding, Embedding):
+            embedding = load_embedding(embedding)
         check_embedding(embedding, qubo, machine)
         embedding = replace(embedding, machine=machine)
     return to_embedded(qubo, embedding, strength_of(qubo, chain_strength))
 
 
 def find_embedding(
-    qubo: Qubo,
-    machine: Machine,
+    qubo: QuboSource,
+    machine: MachineSource,
     *,
     method: str = "auto",
     prefer: str = "qubits",
@@ -100,7 +109,7 @@ def find_embedding(
     reached. Options are those of `embed`.
     """
     options = SearchOptions(method, prefer, seed, tries, time_limit, effort)
-    return _search(qubo, machine, options, progress)
+    return _search(qubo_of(qubo), load_machine(machine), options, progress)
 
 
 def _search(

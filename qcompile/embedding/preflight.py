@@ -16,7 +16,8 @@ import numpy as np
 from qcompile.embedding.capacity import largest_bits, likely_qubits
 from qcompile.embedding.complete import largest_clique
 from qcompile.errors import QcompileError
-from qcompile.files.machines import catalogue
+from qcompile.files.machines import MachineSource, catalogue, load_machine
+from qcompile.files.qubo import QuboSource, qubo_of
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.record import Record
@@ -56,14 +57,15 @@ class Preflight(Record):
         }
 
 
-def preflight(qubo: Qubo, machine: Machine, *, clique: bool = False) -> Preflight:
+def preflight(qubo: QuboSource, machine: MachineSource, *, clique: bool = False) -> Preflight:
     """Compare the counts of a problem with a machine; with `clique` also try busclique.
 
-    >>> from qcompile import Pubo, load_machine, quadratize
+    >>> from qcompile import Pubo, quadratize
     >>> pairs = {(i, j): 1.0 for i in range(40) for j in range(i)}
-    >>> preflight(quadratize(Pubo.from_dict(pairs)), load_machine("chimera4")).impossible
+    >>> preflight(quadratize(Pubo.from_dict(pairs)), "chimera4").impossible
     True
     """
+    qubo, machine = qubo_of(qubo), load_machine(machine)
     reasons = _reasons(qubo, machine)
     likely = None
     if _is_full_cubic(qubo):

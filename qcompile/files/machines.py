@@ -9,14 +9,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from qcompile.errors import FormatError, InputError
 from qcompile.runtime.text import one_line
 from qcompile.stages.machine import LARGEST, Machine
 
-__all__ = ["catalogue", "load_machine", "machine_from_sampler", "read_ranges"]
+__all__ = [
+    "MachineSource",
+    "catalogue",
+    "load_machine",
+    "machine_from_sampler",
+    "read_ranges",
+]
 
+
+# What every function with a machine takes: the machine, its name, or the path of a TOML file.
+MachineSource: TypeAlias = Machine | str | Path
 
 _LARGEST_NUMBER = 1e12
 _LARGEST_FILE = 1 << 19
@@ -44,28 +53,39 @@ def catalogue() -> dict[str, Machine]:
     return {name: _read(_hardware() / f"{name}.toml", name) for name in names}
 
 
-def load_machine(name: str | Path | None = None) -> Machine:
-    """Return a machine by its name in the catalogue or by the path of a TOML file.
+def load_machine(name: MachineSource | None = None) -> Machine:
+    """Return a machine by its name in the catalogue, in any case, or by the path of a TOML file.
 
-    Without a name, return the default machine. For a live Leap solver, use
-    `machine_from_sampler`.
+    Without a name, return the default machine; return a `Machine` as it is. For a live Leap
+    solver, use `machine_from_sampler`.
+
+    >>> load_machine("Advantage2").name
+    'advantage2'
     """
+    if isinstance(name, Machine):
+        return name
     if name is None:
         return next(machine for machine in catalogue().values() if machine.default)
+    if not isinstance(name, str | Path):
+        raise InputError(
+            f"machine {type(name).__name__}; expected a Machine, a name, or the path of a TOML "
+            "file (a sampler: machine_from_sampler)"
+        )
     text = str(name)
-    if text.endswith(".toml"):
+    if text.lower().endswith(".toml"):
         path = Path(text)
         if not path.is_file():
             raise InputError(f"{text}: no such file; expected a machine as TOML")
         return _read(path, path.stem)
-    known = _hardware() / f"{text}.toml"
+    own = text.lower()
+    known = _hardware() / f"{own}.toml"
     if "/" in text or not known.is_file():
         names = ", ".join(sorted(catalogue()))
         raise InputError(
             f"machine {text!r} not found; expected one of {names}, or the path of a TOML file "
             "(see catalogue())"
         )
-    return _read(known, text)
+    return _read(known, own)
 
 
 def machine_from_sampler(sampler: Any) -> Machine:

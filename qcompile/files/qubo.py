@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 import orjson
@@ -54,9 +54,10 @@ from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Ancillas, Fingerprint, Qubo, Seal, fingerprint, row_marks
 from qcompile.stages.source import Source
 
-__all__ = ["ENDINGS", "load_qubo", "save_qubo"]
+__all__ = ["ENDINGS", "QuboSource", "load_qubo", "qubo_of", "save_qubo"]
 
 
+QuboSource: TypeAlias = Qubo | str | Path
 ENDINGS = (".json", ".npz", ".bqm", ".lp", ".qubo", ".coo")
 # tables that are marked as arrays, the marks themselves, and keys that only .npz files have
 _NOT_MARKED = {"marks", "ancillas", "terms", "strength_on", "strength_off", "type", "offset"}
@@ -264,6 +265,18 @@ def load_qubo(path: str | Path) -> tuple[Qubo, Fingerprint | None]:
         gradient = frozen(mark["gradient"])
         check_finite(gradient)
         return qubo, Fingerprint(finite(mark["value"]), gradient)
+
+
+def qubo_of(source: QuboSource) -> Qubo:
+    """Return a QUBO as it is, or read it from its file."""
+    if isinstance(source, Qubo):
+        return source
+    if isinstance(source, str | Path):
+        return load_qubo(source)[0]
+    raise InputError(
+        f"a QUBO from {type(source).__name__}; expected a Qubo or its file (a Pubo: quadratize it "
+        "first)"
+    )
 
 
 def _seal(known: Mapping[str, Any], qubo: Qubo) -> Seal:

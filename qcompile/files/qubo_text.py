@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 
 import numpy as np
 
@@ -37,7 +38,17 @@ def _entries(qubo: Qubo) -> Iterator[bytes]:
             triples = zip(
                 rows[part].tolist(), columns[part].tolist(), values[part].tolist(), strict=True
             )
-            yield "".join(f"{i} {j} {v!r}\n" for i, j, v in triples).encode()
+            yield "".join(f"{i} {j} {_plain(v)}\n" for i, j, v in triples).encode()
+
+
+def _plain(value: float) -> str:
+    """Return all digits of a number without an exponent: dimod skips lines of .coo that have one.
+
+    >>> _plain(-1.5e-05)
+    '-0.000015'
+    """
+    text = repr(value)
+    return format(Decimal(text), "f") if "e" in text else text
 
 
 def _lp_lines(qubo: Qubo) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from qcompile.embedding.complete import complete_chains, largest_clique
 from qcompile.errors import InputError
-from qcompile.stages.machine import Machine
+from qcompile.files.machines import MachineSource, load_machine
 from qcompile.stages.record import Record
 
 __all__ = ["READS", "ROUNDS", "RoundsEstimate", "estimate_rounds", "typical_access_seconds"]
@@ -92,7 +92,7 @@ class RoundsEstimate(Record):
 
 
 def estimate_rounds(
-    machine: Machine,
+    machine: MachineSource,
     features: int | None = None,
     *,
     bits: int = 1,
@@ -104,11 +104,11 @@ def estimate_rounds(
     A training has `features` weights and a bias, `bits` bits each, and `rounds` rounds (40 for each
     block) of `reads` reads.
 
-    >>> from qcompile import load_machine
-    >>> found = estimate_rounds(load_machine("pegasus4"), 50)
+    >>> found = estimate_rounds("pegasus4", 50)
     >>> found.largest_step_bits, found.blocks, found.step_bits
     (36, 2, 26)
     """
+    machine = load_machine(machine)
     _check(features, bits, rounds, reads)
     largest = largest_clique(machine)
     step, blocks = largest, 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qcompile.files.machines import load_machine
+from qcompile.files.machines import MachineSource, load_machine
 from qcompile.reduction.cover import halves_bound
 from qcompile.stages.arrays import Floats
 from qcompile.stages.machine import Machine
@@ -85,7 +85,7 @@ def account(
     *,
     pubo: Pubo | None = None,
     with_dimod: bool = False,
-    machine: Machine | None = None,
+    machine: MachineSource | None = None,
 ) -> Account:
     """Count qubits, ancillas by kind and terms, and compare them with the bounds.
 
@@ -96,7 +96,7 @@ def account(
     >>> account(quadratize(Pubo.from_dict({(0, 1, 2): 1.0}))).product_ancillas
     1
     """
-    machine = machine or load_machine()
+    machine = load_machine(machine)
     bits = qubo.logical if qubo.encoding is None else qubo.encoding.variables
     h, couplings = to_ising(qubo)
     scale, lost = _on_machine(h, couplings, machine)

@@ -11,7 +11,7 @@ import numpy as np
 
 from qcompile.embedding.scaling import scale_to
 from qcompile.errors import InputError
-from qcompile.files.machines import load_machine
+from qcompile.files.machines import MachineSource, load_machine
 from qcompile.stages.machine import Machine
 
 __all__ = ["MockMachine"]
@@ -51,7 +51,7 @@ class MockMachine(dimod.Sampler, dimod.Structured):  # type: ignore[misc]
 
     def __init__(
         self,
-        machine: Machine | str | None = None,
+        machine: MachineSource | None = None,
         *,
         errors: float = 0.02,
         beta: float = 3.0,
@@ -63,7 +63,7 @@ class MockMachine(dimod.Sampler, dimod.Structured):  # type: ignore[misc]
             raise InputError(f"beta {beta}; expected an inverse temperature above 0")
         if not 0 <= seed < 2**32:
             raise InputError(f"seed {seed}; expected 0 to {2**32 - 1}")
-        self.machine = machine if isinstance(machine, Machine) else load_machine(machine)
+        self.machine = load_machine(machine)
         self.errors, self.beta, self.seed = errors, beta, seed
         self.nodelist, self.edgelist, self._adjacency = _graph_of(self.machine)
         self.parameters = {"num_reads": [], "num_sweeps": [], "seed": []}

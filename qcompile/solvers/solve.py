@@ -10,6 +10,7 @@ from typing import Any
 
 from qcompile.errors import InputError
 from qcompile.files.interchange import load_problem
+from qcompile.files.machines import MachineSource, load_machine
 from qcompile.reduction.restore import restore
 from qcompile.runtime import cluster
 from qcompile.runtime.progress import Progress, shown_by
@@ -19,7 +20,6 @@ from qcompile.solvers.exact import enumerate_lowest
 from qcompile.solvers.options import SolveInfo
 from qcompile.solvers.restarts import check_counts
 from qcompile.stages.embedded import Embedded
-from qcompile.stages.machine import Machine
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples, samples_of
@@ -38,7 +38,7 @@ def solve(
     keep: int = 50,
     seed: int = 0,
     sweeps: int | None = None,
-    machine: Machine | None = None,
+    machine: MachineSource | None = None,
     repair: str = "majority",
     parameters: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
@@ -46,11 +46,12 @@ def solve(
 ) -> Samples:
     """Search for low energies; the samples are distinct and in order of energy.
 
-    `problem` may be a file of a QUBO or of a polynomial. `solver` is a name or a dimod sampler,
-    which is given the QUBO (or, if it has a structure, the embedded problem). `parameters` are
-    passed to samplers of Ocean as they are. `progress(done, total)` counts the restarts of "anneal"
-    or the tasks of "exact". With a Dask `client` its workers make the restarts of "anneal"; the
-    samples are the same.
+    `problem` may be the file of a QUBO or of a polynomial, and `machine` a name or a TOML file.
+
+    `solver` is a name or a dimod sampler, which is given the QUBO (or, if it has a structure, the
+    embedded problem). `parameters` are passed to samplers of Ocean as they are.
+    `progress(done, total)` counts the restarts of "anneal" or the tasks of "exact". With a Dask
+    `client` its workers make the restarts of "anneal"; the samples are the same.
 
     >>> pubo = Pubo.from_dict({(0, 1, 2): 2.0, (0,): -1.0, (1,): -1.5, (2,): -0.5})
     >>> solve(pubo, solver="exact", keep=2).energies.tolist()
@@ -63,6 +64,7 @@ def solve(
         raise InputError(f"solver {solver!r}; expected one of {', '.join(SOLVERS)}")
     if isinstance(problem, str | Path):
         problem = load_problem(problem)
+    chip = None if machine is None else load_machine(machine)
     began = time.perf_counter()
     with shown_by(progress), cluster.using(client):
         _check_cluster(solver)
@@ -72,7 +74,7 @@ def solve(
             found = _anneal(problem, reads, sweeps, keep, seed)
         elif solver == "mock" or not isinstance(solver, str):
             found = structured_sampler(
-                problem, solver, reads, machine, repair, seed, sweeps, parameters
+                problem, solver, reads, chip, repair, seed, sweeps, parameters
             )
         else:
             found = sample_with_ocean(problem, solver, reads, seed, sweeps, repair, parameters)

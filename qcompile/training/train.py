@@ -12,6 +12,7 @@ from qcompile.data.options import load_data
 from qcompile.data.prepare import PrepareOptions
 from qcompile.data.split import Parts, prepare_alike, set_aside
 from qcompile.errors import InputError
+from qcompile.files.machines import MachineSource, load_machine
 from qcompile.moments.accumulate import moments_of
 from qcompile.objective.decode import decode
 from qcompile.objective.fit import LossOptions, fit_loss_with, needs_fit
@@ -57,7 +58,7 @@ def train(
     loss: LossOptions | None = None,
     rounds: RoundOptions | int | None = None,
     options: SolveOptions | None = None,
-    machine: Machine | None = None,
+    machine: MachineSource | None = None,
     validation: Dataset | float = 0.0,
     test: Dataset | float = 0.0,
     preparation: PrepareOptions | Mapping[str, Any] | None = None,
@@ -112,6 +113,7 @@ def train(
         wanted = _RAW
     wanted = named.preparation(wanted)
     options = named.search(options or default_search(method, named.solver, seed))
+    chip = None if machine is None else load_machine(machine)
     with cluster.using(client):
         if method == "paper":
             price = _paper_l2(l2)
@@ -119,7 +121,7 @@ def train(
             loss = loss if price is None else replace(loss, l2=price)
             parts = set_aside(data, validation, test, seed=seed, preparation=wanted)
             bits = BITS if bits is None else bits
-            return _by_one_polynomial(parts, bits, l0, loss, options, machine, progress)
+            return _by_one_polynomial(parts, bits, l0, loss, options, chip, progress)
         raw = set_aside(data, validation, test, seed=seed)
         parts = raw if wanted is None else prepare_alike(raw, wanted)
         settings = rounds or RoundOptions()
@@ -132,7 +134,7 @@ def train(
             preparation=wanted,
             options=settings,
             solver=options,
-            machine=machine,
+            machine=chip,
             cross_validate=l2 is not None and not isinstance(l2, float | int),
             path=None if l2 is None or isinstance(l2, float | int | str) else tuple(l2),
             folds=folds,

@@ -36,7 +36,7 @@ def test_help_imports_nothing_heavy() -> None:
     [
         (["compile", "missing.svm"], "no such file"),
         (["compile", "."], "is a folder"),
-        (["compile", "synthetic", "--emit", "x.json"], "the kind is missing"),
+        (["compile", "synthetic", "--emit", "loss-pubo.json"], "contains loss and pubo"),
         (["compile", "synthetic", "--emit", "pubo.txt"], "ends in .json or .npz"),
         (["compile", "synthetic", "--emit", "moments=-"], "binary"),
         (["compile", "synthetic", "--emit", "no/such/pubo.json"], "folder no/such not found"),

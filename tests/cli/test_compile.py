@@ -12,6 +12,7 @@ from qcompile import account, compile, read
 from qcompile.cli.app import main
 from qcompile.files import loss, moments
 from qcompile.files.pubo import load_pubo
+from qcompile.files.qubo import load_qubo
 from tests.cli.lines import run_process
 from tests.strategies import dense
 
@@ -164,3 +165,12 @@ def test_what_is_not_known_is_said_so(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out.endswith(",,\n")
     assert main([*line[:3], "--machine", "advantage", "--format", "markdown"]) == 0
     assert capsys.readouterr().out.endswith("| yes |\n")
+
+
+def test_a_name_without_a_kind_is_the_qubo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = ["a.json", "b.NPZ", "c.bqm", "my_pubo.json"]
+    emits = [part for name in files for part in ("--emit", name)]
+    assert main(["compile", "synthetic:examples=30,features=3", "--bits", "1", *emits, "-q"]) == 0
+    assert load_qubo("a.json")[0].to_bqm() == load_qubo("b.NPZ")[0].to_bqm()
+    assert load_pubo("my_pubo.json").variables

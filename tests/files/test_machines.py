@@ -8,7 +8,24 @@ import networkx as nx
 import pytest
 from dwave.system.testing import MockDWaveSampler
 
-from qcompile import FormatError, InputError, catalogue, load_machine, machine_from_sampler
+from qcompile import (
+    FormatError,
+    InputError,
+    Pubo,
+    account,
+    catalogue,
+    complete_chains,
+    embed,
+    find_embedding,
+    largest_clique,
+    load_machine,
+    machine_from_sampler,
+    preflight,
+    quadratize,
+    save_embedding,
+    save_qubo,
+    solve,
+)
 from qcompile.embedding.capacity import largest_bits
 from qcompile.stages.machine import Machine
 
@@ -134,3 +151,37 @@ def test_left_out_sizes_are_the_usual_ones() -> None:
 def test_a_sampler_without_a_graph_is_no_machine() -> None:
     with pytest.raises(InputError, match="ExactSolver has no working graph"):
         machine_from_sampler(dimod.ExactSolver())
+
+
+@pytest.mark.parametrize("name", ["Advantage2", "ADVANTAGE", "ZePhyr3"])
+def test_names_may_be_in_any_case(name: str) -> None:
+    assert load_machine(name) == load_machine(name.lower())
+    assert load_machine(name).name == name.lower()
+
+
+def test_a_path_a_name_and_an_object_are_taken_alike(tmp_path: Path) -> None:
+    path = tmp_path / "Mine.TOML"
+    path.write_text('topology = "chimera"\nshape = [4]\nranges = {h = [-2, 2], j = [-1, 1]}\n')
+    own = load_machine(path)
+    assert load_machine(own) is own
+    qubo = quadratize(Pubo.from_dict({(0, 1, 2): 1.0, (0,): -1.0}))
+    save_qubo(qubo, tmp_path / "q.json")
+    chains = [
+        embed(problem, machine).embedding.chains
+        for problem in (qubo, tmp_path / "q.json")
+        for machine in (path, str(path), own, "Chimera4")
+    ]
+    assert len(set(chains)) == 1
+    assert find_embedding(str(tmp_path / "q.json"), "chimera4").chains == chains[0]
+    save_embedding(embed(qubo, path).embedding, tmp_path / "e.json")
+    assert embed(qubo, path, embedding=tmp_path / "e.json").embedding.chains == chains[0]
+    assert preflight(tmp_path / "q.json", "CHIMERA4") == preflight(qubo, load_machine("chimera4"))
+    assert largest_clique("chimera4") == largest_clique(own) == 16
+    assert complete_chains(path, 3).chains == complete_chains(own, 3).chains
+    assert account(qubo, machine="Advantage2").machine == "advantage2"
+    found = solve(tmp_path / "q.json", solver="mock", machine=str(path), reads=5)
+    assert found.energies[0] == solve(qubo, solver="mock", machine=own, reads=5).energies[0]
+    with pytest.raises(InputError, match="expected a Machine, a name"):
+        load_machine(7)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="quadratize it"):
+        embed(Pubo.from_dict({(0, 1): 1.0}), "chimera4")  # type: ignore[arg-type]
