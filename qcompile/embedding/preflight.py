@@ -7,7 +7,7 @@ counts exceed the machine, no method finds an embedding.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 from typing import Any
 
@@ -18,6 +18,7 @@ from qcompile.embedding.complete import largest_clique
 from qcompile.errors import QcompileError
 from qcompile.files.machines import MachineSource, catalogue, load_machine
 from qcompile.files.qubo import QuboSource, qubo_of
+from qcompile.reduction.restore import restore
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.record import Record
@@ -151,15 +152,14 @@ def _reasons(qubo: Qubo, machine: Machine) -> list[str]:
     if reasons and _coefficients(qubo) > qubits + couplers + 1:
         reasons[0] += (
             f" (the polynomial has {_coefficients(qubo)} coefficients, {name} only "
-            f"{qubits + couplers + 1} numbers to set: no other reduction would help)"
+            f"{qubits + couplers + 1} numbers to set: another reduction would hardly help)"
         )
     return reasons
 
 
 def _coefficients(qubo: Qubo) -> int:
-    """Return the number of coefficients of the cubic that a QUBO was made of."""
-    own = int(np.count_nonzero((qubo.first < qubo.logical) & (qubo.second < qubo.logical)))
-    return 1 + qubo.logical + own + int(qubo.ancillas.terms.sum())
+    """Return the number of coefficients of the polynomial that a QUBO stands for."""
+    return 1 + restore(replace(qubo, truncated=None)).num_terms
 
 
 def _most_couplers(machine: Machine) -> int:

@@ -9,6 +9,10 @@ so that min over y of (y s + gate) = x_i x_j s for every assignment: no smaller 
 none need be guessed. P and M are the sums of the positive and of the negative coefficients that
 pass through the ancilla; for nested products those of the original terms (gates of larger products
 vanish when these are minimised first). A thousandth more makes the right ancilla the only minimum.
+Where all coefficients have one sign, the strength of the other side stays 0: a thousandth of it
+would be the smallest coefficient by far. Then a wrong ancilla costs nothing where s is 0, and there
+it changes nothing. Strengths are rounded up to a few binary digits, so that the parts of a gate
+cancel without rounding errors where the ancilla is right.
 
 Price: ⌊(N-1)²/4⌋ ancillas for a complete cubic over N bits, which no pair cover beats.
 
@@ -39,6 +43,7 @@ __all__ = ["QuboOptions", "quadratize"]
 
 
 _MARGIN = 2.0**-10
+_GATE_DIGITS = 24  # binary digits of a strength: sums of a few strengths are exact
 _ROUTES_AT_ONCE = 1 << 12
 _STRONGEST = 1e6
 
@@ -93,8 +98,12 @@ def quadratize(
 
 def _gate(gains: Floats, strength: float) -> tuple[Floats, Floats]:
     """Return the strengths P and M from the sums of positive and of negative coefficients."""
-    spare = _MARGIN * gains.sum(axis=1)
-    return strength * (gains[:, 0] + spare), strength * (gains[:, 1] + spare)
+    spare = _MARGIN * gains.sum(axis=1, keepdims=True)
+    wanted = strength * np.where(gains > 0, gains + spare, 0.0)
+    _, exponents = np.frexp(wanted.max(axis=1, keepdims=True))
+    digits = np.ceil(np.ldexp(wanted, _GATE_DIGITS - exponents))
+    on, off = np.ldexp(digits, exponents - _GATE_DIGITS).T
+    return on, off
 
 
 def _no_pairs() -> PairCover:
@@ -186,8 +195,12 @@ class _Routes:
 def _merge_pairs(
     pubo: Pubo, pairs: NDArray[np.integer], values: Floats
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
-    """Add pairs to those of the polynomial; sorted by the second variable, then the first."""
+    """Add pairs to those of the polynomial; sorted by the second variable, then the first.
+
+    Pairs of the value 0 are left out.
+    """
     own, own_values = pubo.of_degree(2)
+    pairs, values = pairs[values != 0], values[values != 0]
     rows = np.concatenate([own, pairs]).astype(np.int64)
     keys = rows[:, 1] * (1 << 32) + rows[:, 0]
     unique, where = np.unique(keys, return_inverse=True)

@@ -1,24 +1,24 @@
 """Qubo -> Pubo: put the products back for the ancillas.
 
 With every ancilla replaced by the product of its factors the gates cancel, and what is left is the
-polynomial that was reduced, up to rounding.
+polynomial that was reduced, up to the rounding of the QUBO's coefficients. The coefficients of a
+term are added up exactly and rounded once: small ones are not lost beside large ones, and a term is
+left out only if its sum is exactly 0.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
-from qcompile.stages.arrays import frozen
+from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
-from qcompile.stages.terms import collect
+from qcompile.stages.terms import order_of_rows
 
 __all__ = ["restore"]
-
-
-# What cancels leaves dust of rounding, relative to the largest coefficient.
-_DUST = 1e-13
 
 
 def restore(qubo: Qubo) -> Pubo:
@@ -38,15 +38,13 @@ def restore(qubo: Qubo) -> Pubo:
     )
     values = np.concatenate([qubo.linear, qubo.quadratic])
     rows = _distinct(rows, qubo.logical)
-    largest = float(np.abs(values).max(initial=0.0))
     constant, indices, coefficients = qubo.offset, [], []
     degrees = np.count_nonzero(rows < qubo.logical, axis=1)
     for degree in range(1, int(degrees.max(initial=0)) + 1):
         chosen = degrees == degree
-        terms, sums = collect(rows[chosen, :degree], values[chosen])
-        kept = np.abs(sums) > _DUST * largest
-        indices.append(frozen(terms[kept], np.int32))
-        coefficients.append(frozen(sums[kept]))
+        terms, sums = _added(rows[chosen, :degree], values[chosen])
+        indices.append(terms)
+        coefficients.append(sums)
     while coefficients and not len(coefficients[-1]):
         indices.pop()
         coefficients.pop()
@@ -58,6 +56,22 @@ def restore(qubo: Qubo) -> Pubo:
         origin=qubo.origin,
     )
     return pubo if qubo.truncated is None else pubo.with_terms(pubo + qubo.truncated)
+
+
+def _added(rows: NDArray[np.int32], values: Floats) -> tuple[NDArray[np.int32], Floats]:
+    """Add up equal terms exactly, in lexicographic order; sums of 0 are left out."""
+    order = order_of_rows(rows)
+    rows, values = rows[order], values[order]
+    begins = np.ones(len(rows), dtype=np.bool_)
+    begins[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    starts = np.flatnonzero(begins)
+    sizes = np.diff(np.append(starts, len(rows)))
+    sums = values[starts]  # most terms have one coefficient: only gates are added up
+    for at in np.flatnonzero(sizes > 1).tolist():
+        start = starts[at]
+        sums[at] = math.fsum(values[start : start + sizes[at]].tolist())
+    used = sums != 0
+    return frozen(rows[starts[used]], np.int32), frozen(sums[used])
 
 
 def _members(qubo: Qubo) -> NDArray[np.int32]:

@@ -16,9 +16,10 @@ from qcompile.runtime import cluster
 from qcompile.runtime.progress import Progress, shown_by
 from qcompile.solvers.anneal import anneal
 from qcompile.solvers.dwave import sample_with_ocean, structured_sampler
-from qcompile.solvers.exact import enumerate_lowest
+from qcompile.solvers.exact import enumerate_lowest, exact_energies
 from qcompile.solvers.options import SolveInfo
 from qcompile.solvers.restarts import check_counts
+from qcompile.stages.arrays import frozen
 from qcompile.stages.embedded import Embedded
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
@@ -80,7 +81,9 @@ def solve(
             found = sample_with_ocean(problem, solver, reads, seed, sweeps, repair, parameters)
     name = solver if isinstance(solver, str) else type(solver).__name__
     own = SolveInfo(name, seed=seed, reads=reads, seconds=time.perf_counter() - began)
-    return replace(found.lowest(keep), info={**found.info, **own.to_dict()})
+    if solver != "exact":  # its states are in the order of sums that were not rounded
+        found = found.lowest(keep)
+    return replace(found, info={**found.info, **own.to_dict()})
 
 
 def _check_cluster(solver: str | Any) -> None:
@@ -112,4 +115,5 @@ def _anneal(
 
 def _exact(problem: Pubo | Qubo | Embedded, keep: int) -> Samples:
     pubo = _polynomial(problem)
-    return samples_of(pubo, enumerate_lowest(pubo, keep))
+    bits = enumerate_lowest(pubo, keep)
+    return replace(samples_of(pubo, bits), energies=frozen(exact_energies(pubo, bits)))

@@ -5,8 +5,16 @@ from math import comb
 
 import pytest
 
-from qcompile import EmbeddingNotFound, catalogue, find_embedding, load_machine, preflight
-from qcompile.embedding.preflight import least_qubits, most_bits
+from qcompile import (
+    EmbeddingNotFound,
+    Pubo,
+    catalogue,
+    find_embedding,
+    load_machine,
+    preflight,
+    quadratize,
+)
+from qcompile.embedding.preflight import _coefficients, least_qubits, most_bits
 from tests.problems import SMALL, cubic, plain
 
 
@@ -55,7 +63,19 @@ def test_advice_names_only_machines_that_may_do() -> None:
             if f'"{name}"' in message.partition("machine=")[2].partition(",")[0]:
                 assert least_qubits(qubo, load_machine(name)) <= len(load_machine(name).nodes)
     huge = preflight(cubic(70), load_machine("advantage"))
-    assert "no other reduction would help" in huge.message
+    assert f"has {1 + 70 + comb(70, 2) + comb(70, 3)} coefficients" in huge.message
+
+
+def test_coefficients_are_those_of_the_polynomial() -> None:
+    """Products of products carry a term several times; it has one coefficient."""
+    for bits, degree in ((8, 3), (9, 4), (9, 5)):
+        qubo = cubic(bits, degree=degree)
+        assert _coefficients(qubo) == sum(comb(bits, j) for j in range(degree + 1))
+    lone = quadratize(Pubo.from_dict({(0, 1, 2): 1.0, (0, 1, 3): -1.0, (4,): 2.0}))
+    assert _coefficients(lone) == 1 + 3  # the constant is always counted
+    nested = preflight(cubic(14, degree=5), load_machine("chimera4"))
+    assert nested.impossible
+    assert f"has {sum(comb(14, j) for j in range(6))} coefficients" in nested.message
 
 
 def test_parameters_bound_the_bits() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import qcompile
 from qcompile import InputError, Pubo, compile, quadratize
 from tests import judge
 from tests.by_brute_force import minimum_over_ancillas
@@ -35,7 +36,9 @@ def test_higher_degrees_are_kept_exactly(cover: str, pubo: Pubo) -> None:
 
 
 @pytest.mark.parametrize(("variables", "degree"), [(6, 3), (7, 3), (6, 4), (6, 5), (6, 6)])
-def test_the_right_ancillas_are_the_only_minimum(variables: int, degree: int) -> None:
+def test_a_wrong_ancilla_costs_something_unless_it_changes_nothing(
+    variables: int, degree: int
+) -> None:
     pubo = complete(variables, degree)
     qubo = quadratize(pubo)
     bits = judge.all_assignments(variables)
@@ -44,7 +47,21 @@ def test_the_right_ancillas_are_the_only_minimum(variables: int, degree: int) ->
     for k in range(qubo.logical, qubo.variables):
         flipped = full.copy()
         flipped[:, k] ^= 1
-        assert (qubo.energies(flipped) > qubo.energies(full)).all()
+        gates = qubo.ancillas.on[k - variables], qubo.ancillas.off[k - variables]
+        extra = qubo.energies(flipped) - qubo.energies(full)
+        assert (extra > (0 if min(gates) else -1e-12)).all()
+
+
+@pytest.mark.parametrize("value", [-1.0, -3.7, 1.0])
+@pytest.mark.parametrize("degree", [3, 4, 5, 11])
+def test_the_gate_of_a_lone_product_needs_no_small_coefficients(degree: int, value: float) -> None:
+    pubo = Pubo.from_dict({tuple(range(degree)): value})
+    account = qcompile.account(quadratize(pubo))
+    assert account.qubo_dynamic_range is not None and account.ising_dynamic_range is not None
+    assert account.qubo_dynamic_range < 2.003 and account.ising_dynamic_range < 2.003
+    if degree < 6:
+        expected = pubo.energies(judge.all_assignments(degree))
+        np.testing.assert_allclose(minimum_over_ancillas(quadratize(pubo)), expected, atol=1e-9)
 
 
 def test_gates_cannot_be_weaker() -> None:
