@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -16,12 +16,13 @@ from qcompile.stages.arrays import Floats
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
 
-__all__ = ["Cubic", "Objective", "objective_of"]
+__all__ = ["Cubic", "Objective", "Polynomial", "objective_of"]
 
 
 _MOST_FEATURES, _MOST_TERMS = 400, 300_000
 _SWEEPS = 100
 _KICKED_TERMS = 20_000
+_LEVELS = 9
 
 
 class Objective(Protocol):
@@ -45,7 +46,7 @@ def objective_of(moments: Moments, loss: Loss) -> Objective | None:
     if loss.order <= 3:
         return Cubic.of(moments, loss) if moments.features <= _MOST_FEATURES else None
     terms = sum(multisets.count(moments.features, j) for j in range(1, loss.order + 1))
-    return _Polynomial.of(moments, loss) if terms <= _MOST_TERMS else None
+    return Polynomial.of(moments, loss) if terms <= _MOST_TERMS else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +121,7 @@ class Cubic:
 
 
 @dataclass(frozen=True, eq=False)
-class _Polynomial:
+class Polynomial:
     """The objective for any order, term by term: slower than `Cubic`, for few features."""
 
     constant: float
@@ -130,7 +131,8 @@ class _Polynomial:
     margin_squares: Floats
 
     @classmethod
-    def of(cls, moments: Moments, loss: Loss) -> _Polynomial:
+    def of(cls, moments: Moments, loss: Loss) -> Polynomial:
+        """Return the objective of a loss of any degree."""
         indices, values = [], []
         for j, a in enumerate(loss.coefficients[1:], 1):
             members = multisets.enumerate_multisets(moments.features, j)
@@ -145,9 +147,11 @@ class _Polynomial:
         return cls(loss.coefficients[0], tuple(indices), tuple(values), mean, squares)
 
     def rms_margin(self, point: Floats) -> float:
+        """Root mean square of the margins."""
         return math.sqrt(max(0.0, float(point @ self.margin_squares @ point)))
 
     def mean_margin(self, point: Floats) -> float:
+        """Mean of the margins."""
         return float(self.mean @ point)
 
     def values_at(self, points: Floats) -> Floats:
@@ -160,7 +164,31 @@ class _Polynomial:
             add_energies(columns, rows, values, energies)
         return energies
 
+    @property
+    def terms(self) -> int:
+        """Number of terms."""
+        return sum(map(len, self.values))
+
+    def with_ridge(self, ridge: float) -> Polynomial:
+        """Return the objective plus ridge/2 |v|²."""
+        members, values = self.indices[1], self.values[1].copy()
+        values[members[:, 0] == members[:, 1]] += ridge / 2
+        return replace(self, values=(self.values[0], values, *self.values[2:]))
+
+    def lowest_on(self, levels: Floats, starts: int) -> tuple[float, Floats]:
+        """Search the lowest point whose coordinates are all among the levels, of which 0 is one."""
+        size = len(self.mean)
+        rng = np.random.default_rng(0)
+        slopes = np.sign(self.mean) * np.abs(levels).max()
+        points = [np.zeros(size)]
+        points += [_nearest(levels, share * slopes) for share in (0.25, 1.0, -0.25, -1.0)]
+        points += [rng.choice(levels, size) for _ in range(starts)]
+        found = ordered(lambda start: self._settle(start, levels), points)
+        point, lowest = min(found, key=lambda pair: pair[1])
+        return lowest, point
+
     def lowest(self, reach: float) -> tuple[float, Floats]:
+        """Search the lowest point of the box [-reach, reach]^n."""
         size = len(self.mean)
         rng = np.random.default_rng(0)
         starts = [np.zeros(size), reach * np.sign(self.mean), -reach * np.sign(self.mean)]
@@ -171,26 +199,28 @@ class _Polynomial:
     def _descend(self, start: Floats, reach: float) -> tuple[float, Floats]:
         """Descend, then move some weights to corners and descend again; keep the lower point."""
         rng = np.random.default_rng(len(start))
-        point, lowest = self._settle(start, reach)
-        for _ in range(min(20, max(2, _KICKED_TERMS // sum(map(len, self.values))))):
+        levels = np.linspace(-reach, reach, _LEVELS)
+        point, lowest = self._settle(start, levels)
+        for _ in range(min(20, max(2, _KICKED_TERMS // self.terms))):
             kicked = point.copy()
             chosen = rng.choice(len(point), 1 + len(point) // 4, replace=False)
             kicked[chosen] = rng.choice([-reach, reach], len(chosen))
-            tried, value = self._settle(kicked, reach)
+            tried, value = self._settle(kicked, levels)
             if value < lowest:
                 point, lowest = tried, value
         return lowest, point
 
     def lowest_wrong(self, reach: float) -> float:
+        """Descend from corners where margins are wrong; infinite if all end on the right side."""
         rng = np.random.default_rng(0)
         worst = -reach * np.sign(self.mean)
         starts = [worst] + [worst * (rng.random(len(worst)) < 0.8) for _ in range(3)]
-        found = [self._settle(start, reach) for start in starts]
+        levels = np.linspace(-reach, reach, _LEVELS)
+        found = [self._settle(start, levels) for start in starts]
         return min((e for point, e in found if self.mean_margin(point) < 0), default=math.inf)
 
-    def _settle(self, start: Floats, reach: float) -> tuple[Floats, float]:
-        """Try nine levels of one weight after the other until none is better."""
-        levels = np.linspace(-reach, reach, 9)
+    def _settle(self, start: Floats, levels: Floats) -> tuple[Floats, float]:
+        """Try the levels of one weight after the other until none is better."""
         point, lowest = start, float(self.values_at(start[None])[0])
         improved = True
         while improved:
@@ -203,6 +233,11 @@ class _Polynomial:
                     lowest, improved = float(values.min()), True
                     point = tries[int(values.argmin())]
         return point, lowest
+
+
+def _nearest(levels: Floats, wanted: Floats) -> Floats:
+    """Return the level next to each number."""
+    return np.asarray(levels[np.abs(levels[:, None] - wanted).argmin(axis=0)])
 
 
 def _full(moments: Moments, degree: int) -> Floats:

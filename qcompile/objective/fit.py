@@ -58,8 +58,8 @@ def fit_loss(
     objective just reaches the range of weights; with a much smaller one all weights end at its
     ends. Own coefficients and even orders with a prior_std have no regulariser unless you give it.
 
-    Weights reach up to zeta = weight_range · s. A range of "auto" is 2, or less where an odd loss
-    would reward large wrong margins.
+    Weights reach up to zeta = weight_range · s. A range of "auto" is 2, or less where the lowest
+    state would be no classifier: an odd loss rewards large wrong margins, an even one is narrow.
 
     >>> from qcompile import moments_of, read
     >>> loss = fit_loss(moments_of(read("mease-wyner"), 3))
@@ -107,10 +107,12 @@ def fit_loss(
                 'try scale="robust"'
             )
     draft = Loss(values, kind, std, 1.0, penalty, omega, tuple(notes))
-    ranged = choose_range(moments, draft, weight_range)
-    if kind != "custom" and prior_std is None and l2 is None:
-        return replace(ranged, l2=_reaching_l2(moments, ranged))
-    return ranged
+    reaching = kind != "custom" and prior_std is None and l2 is None
+
+    def priced(loss: Loss) -> Loss:
+        return replace(loss, l2=_reaching_l2(moments, loss)) if reaching else loss
+
+    return priced(choose_range(moments, draft, weight_range, priced))
 
 
 def _reaching_l2(moments: Moments, loss: Loss) -> float:

@@ -1,4 +1,4 @@
-"""Choose how far weights may reach, so that an odd loss cannot be abused.
+"""Choose how far weights may reach, so that the lowest state of the loss classifies.
 
 An odd polynomial of the margin falls without bound on one side: beyond `Loss.reward_margin` (√3 σ
 for the cubic fit) a *more* wrong margin costs *less*. If the range of weights is too wide, the
@@ -15,6 +15,8 @@ that a search finds in the box [-zeta, zeta]^n keeps
 and for which no valley on the wrong side (mean margin below 0) is half as deep as that point is
 below w = 0: a coarse grid of weights may miss the lowest point but not by that much.
 
+Losses that rise on both sides have a search of their own in `even_range`.
+
 The search is by descent from several starts with many kicks, at O(n³) a sweep for cubics; the
 examples are not looked at. It is a search, no proof: `warnings_for` looks at a classifier itself.
 """
@@ -22,12 +24,14 @@ examples are not looked at. It is a search, no proof: `warnings_for` looks at a 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from qcompile.errors import InputError
 from qcompile.objective.cubic import Objective, objective_of
+from qcompile.objective.even_range import choose_even_range
 from qcompile.stages.arrays import Floats
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.loss import Loss
@@ -44,8 +48,16 @@ _STEPS_BELOW = 24  # narrowest range that is tried: the safe one over 2^6
 _WORTH_A_WARNING = 0.05
 
 
-def choose_range(moments: Moments, loss: Loss, wanted: float | str) -> Loss:
-    """Return the loss with its weight range, worked out where `wanted` is "auto"."""
+def choose_range(
+    moments: Moments,
+    loss: Loss,
+    wanted: float | str,
+    priced: Callable[[Loss], Loss] = lambda loss: loss,
+) -> Loss:
+    """Return the loss with its weight range, worked out where `wanted` is "auto".
+
+    `priced` gives a loss the regulariser that belongs to its range.
+    """
     if wanted != "auto":
         return _given_range(moments, loss, wanted)
     if loss.order == 1:
@@ -54,11 +66,15 @@ def choose_range(moments: Moments, loss: Loss, wanted: float | str) -> Loss:
         # the linear objective may fall from a_0 to 0, not further
         falls = loss.coefficients[0] / steepest if steepest else WIDEST
         return replace(loss, range_=min(WIDEST, falls) if falls > 0 else WIDEST)
+    rises = loss.order % 2 == 0 and loss.coefficients[-1] > 0
+    found = choose_even_range(moments, loss, WIDEST, priced) if rises else None
+    if found is not None:
+        return found
     if math.isinf(loss.reward_margin) or not loss.reward_margin:
         return replace(loss, range_=WIDEST if loss.reward_margin else 1.0)
     safe = _safe_range(moments, loss)
-    if loss.order % 2 == 0 and loss.coefficients[-1] > 0:
-        return replace(loss, range_=safe)  # even orders come without the sums for a search
+    if rises:
+        return replace(loss, range_=safe)
     objective = objective_of(moments, loss)
     if objective is None:
         note = (

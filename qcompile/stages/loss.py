@@ -138,7 +138,7 @@ class Loss(Displayed):
 
     @cached_property
     def _turn(self) -> tuple[float, bool]:
-        flat = self._flat_margins
+        flat = self.flat_margins
         left = np.sort(flat[flat < 0])[::-1]
         if not len(left):
             return math.inf, False
@@ -166,7 +166,7 @@ class Loss(Displayed):
         orders with a positive leading coefficient rise in the end. They reward wrong answers only
         if they fall below 0 before, as the eighth order does: then this is where the fall begins.
         """
-        flat = self._flat_margins
+        flat = self.flat_margins
         if self.order % 2 == 0 and self.coefficients[-1] > 0:
             return self._fall_below_zero(flat)
         return float(np.abs(flat).min()) if len(flat) else math.inf
@@ -196,7 +196,7 @@ class Loss(Displayed):
         return np.trim_zeros(slopes, "b")
 
     @cached_property
-    def _flat_margins(self) -> Floats:
+    def flat_margins(self) -> Floats:
         """Margins where the slope is 0."""
         if len(self._slopes) < 2:
             return np.zeros(0)
