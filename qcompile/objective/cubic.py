@@ -16,7 +16,7 @@ from qcompile.stages.arrays import Floats
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
 
-__all__ = ["Cubic", "Objective", "Polynomial", "objective_of"]
+__all__ = ["Cubic", "Objective", "Polynomial", "full_tensor", "memory_needed", "objective_of"]
 
 
 _MOST_FEATURES, _MOST_TERMS = 400, 300_000
@@ -65,9 +65,11 @@ class Cubic:
         """Return the objective of a loss of degree 3 or less."""
         a = [c * loss.prior_std**p for p, c in enumerate(loss.coefficients)]
         a += [0.0] * (4 - len(a))
-        one, two, three = (_full(moments, degree) for degree in (1, 2, 3))
+        one, two, three = (full_tensor(moments, degree) for degree in (1, 2, 3))
+        with np.errstate(all="ignore"):  # what overflows is refused with the range, in one line
+            three *= 6 * a[3]  # in place: it is the largest array by far
         ridge = loss.l2 * loss.prior_std**2 * np.eye(moments.features)
-        return cls(a[0], a[1] * one, 2 * a[2] * two + ridge, 6 * a[3] * three, two, one)
+        return cls(a[0], a[1] * one, 2 * a[2] * two + ridge, three, two, one)
 
     def rms_margin(self, point: Floats) -> float:
         """Root mean square of the margins."""
@@ -143,7 +145,7 @@ class Polynomial:
                 tensor[members[:, 0] == members[:, 1]] += loss.l2 * loss.prior_std**2 / 2
             indices.append(members)
             values.append(tensor)
-        mean, squares = _full(moments, 1), _full(moments, 2)
+        mean, squares = full_tensor(moments, 1), full_tensor(moments, 2)
         return cls(loss.coefficients[0], tuple(indices), tuple(values), mean, squares)
 
     def rms_margin(self, point: Floats) -> float:
@@ -240,22 +242,29 @@ def _nearest(levels: Floats, wanted: Floats) -> Floats:
     return np.asarray(levels[np.abs(levels[:, None] - wanted).argmin(axis=0)])
 
 
-def _full(moments: Moments, degree: int) -> Floats:
-    """Unpack a symmetric tensor, divided by the number of examples."""
+def memory_needed(features: int) -> int:
+    """Return the bytes of a cubic of so many weights with full derivatives, while it is made."""
+    return 8 * features**3 + 80 * features**2
+
+
+def full_tensor(moments: Moments, degree: int) -> Floats:
+    """Return a symmetric tensor of degree 1 to 3 unpacked, divided by the number of examples."""
     n = moments.features
     if degree > moments.order:
         return np.zeros((n,) * degree)
-    packed = moments.tensors[degree, 0] / moments.count
-    parts = multisets.rank_parts(n, degree)
+    packed = moments.tensors[degree, 0]
     if degree == 1:
-        return packed
+        return packed / moments.count
+    parts = multisets.rank_parts(n, degree)
     rows, columns = np.indices((n, n))
     low, high = np.minimum(rows, columns), np.maximum(rows, columns)
     if degree == 2:
-        return np.asarray(packed[parts[1, low] + parts[2, high]])
+        return np.asarray(packed[parts[1, low] + parts[2, high]] / moments.count)
     full = np.empty((n, n, n))
     for a in range(n):
         first, last = np.minimum(low, a), np.maximum(high, a)
         middle = np.clip(a, low, high)
-        full[a] = packed[parts[1, first] + parts[2, middle] + parts[3, last]]
+        np.divide(
+            packed[parts[1, first] + parts[2, middle] + parts[3, last]], moments.count, full[a]
+        )
     return full

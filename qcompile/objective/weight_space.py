@@ -1,4 +1,4 @@
-"""Pubo -> the cubic of the weights that it was expanded from.
+"""The cubic of the weights: from Moments and a Loss, or from the Pubo that was expanded from it.
 
 With weights w_a = o_a + Σ c_i q_i over the bits i of feature a, the expansion of a cubic with slope
 g, curvature H and third derivative T at the offsets o has the coefficients
@@ -8,29 +8,38 @@ g, curvature H and third derivative T at the offsets o has the coefficients
     H_aa c_i c_j + T_aaa c_i c_j (c_i + c_j) / 2              for two bits of one feature,
     g_a c_i + H_aa c_i² / 2 + T_aaa c_i³ / 6                  for one bit,
 
-which are solved here for g, H and T. Where a feature has too few bits to tell, the missing
+which `weight_cubic` solves for g, H and T. Where a feature has too few bits to tell, the missing
 derivative is free and taken as 0.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qcompile.stages.arrays import Floats
+from qcompile.errors import InputError
+from qcompile.objective.cubic import full_tensor, memory_needed
+from qcompile.runtime import memory
+from qcompile.stages.arrays import Floats, extent
 from qcompile.stages.encoding import Encoding
+from qcompile.stages.loss import Loss
+from qcompile.stages.moments import Moments
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.step import Step
 
-__all__ = ["WeightCubic", "weight_cubic"]
+__all__ = ["MOST_FEATURES", "WeightCubic", "cubic_of_moments", "weight_cubic"]
 
 
 # A polynomial that is no expansion of a cubic (terms were dropped, say) is told by its energies.
 _SAME = 1e-9
 _CHECKED = 64
-_MOST_FEATURES = 400
+# The third derivative of so many weights takes 512 MB.
+MOST_FEATURES = 400
+# Rows of weights, and terms, that are looked at together: their temporary arrays stay small.
+_ROWS, _TERMS = 64, 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +54,52 @@ class WeightCubic:
 
     def energies(self, weights: Floats) -> Floats:
         """Evaluate at rows of weights."""
-        d = np.atleast_2d(weights) - self.encoding.offsets
+        rows = np.atleast_2d(weights)
+        return np.concatenate(
+            [np.empty(0)]
+            + [self._energies(rows[at : at + _ROWS]) for at in range(0, len(rows), _ROWS)]
+        )
+
+    def _energies(self, weights: Floats) -> Floats:
+        d = weights - self.encoding.offsets
         quadratic = np.einsum("ra,ab,rb->r", d, self.second, d, optimize=True)
         cubic = np.einsum("ra,rb,rc,abc->r", d, d, d, self.third, optimize=True)
         return np.asarray(self.constant + d @ self.first + quadratic / 2 + cubic / 6)
+
+
+def cubic_of_moments(moments: Moments, loss: Loss, bits: int) -> WeightCubic:
+    """Return the regularised risk as a cubic of fixed-point weights, without a term of bits.
+
+    It holds the same energies as ``discretize(moments, loss, bits)``.
+    """
+    if loss.order > min(3, moments.order):
+        raise InputError(
+            f"a loss of order {loss.order}, moments up to {moments.order}; expected 3 at most, and "
+            "moments up to the order of the loss"
+        )
+    n = moments.features
+    memory.require(
+        memory_needed(n) + 8 * _ROWS * n * n,
+        f"the cubic of {n:,} weights",
+        "choose the most useful ones with features=K",
+    )
+    encoding = Encoding(n, bits, loss.zeta)
+    a = [*loss.coefficients, 0.0, 0.0, 0.0]
+    with np.errstate(all="ignore"):  # looked at below
+        first = a[1] * full_tensor(moments, 1)
+        second = 2 * a[2] * full_tensor(moments, 2) + loss.l2 * np.eye(n)
+        third = full_tensor(moments, 3)
+        third *= 6 * a[3]
+        found = WeightCubic(loss.coefficients[0], first, second, third, encoding)
+        # no energy within the range is larger in size
+        parts = enumerate((first, second, third), 1)
+        largest = sum(extent(part)[1] * np.float64(n * loss.zeta) ** j for j, part in parts)
+        if not np.isfinite(largest):
+            raise InputError(
+                f"coefficients overflow with weights up to {loss.zeta:g}: use a smaller range_= or "
+                "prior_std=, or scale the features"
+            )
+    return found
 
 
 def weight_cubic(pubo: Pubo) -> WeightCubic | None:
@@ -63,7 +114,7 @@ def weight_cubic(pubo: Pubo) -> WeightCubic | None:
         or isinstance(encoding, Step)  # its weights are no multiples of one number
         or pubo.degree > 3
         or pubo.variables != encoding.variables
-        or encoding.features > _MOST_FEATURES
+        or encoding.features > MOST_FEATURES
         or pubo.dropped
     ):
         return None
@@ -83,13 +134,13 @@ def _solve(pubo: Pubo, encoding: Encoding) -> WeightCubic:
     first, second, third = np.zeros(n), np.zeros((n, n)), np.zeros((n, n, n))
     one, two, three = (pubo.of_degree(j) for j in (1, 2, 3))
 
-    rows, values = three
-    f = feature[rows]
-    usable = _first_choice(f, rank[rows])
-    rows, values, f = rows[usable], values[usable], f[usable]
-    t = values / value[rows].prod(axis=1)
-    for order in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)):
-        third[f[:, order[0]], f[:, order[1]], f[:, order[2]]] = t
+    for at in range(0, len(three[1]), _TERMS):  # there may be a thousand times as many as needed
+        rows, values = three[0][at : at + _TERMS], three[1][at : at + _TERMS]
+        usable = _first_choice(feature[rows], rank[rows])
+        rows, values = rows[usable], values[usable]
+        t = values / value[rows].prod(axis=1)
+        for order in permutations(feature[rows].T):
+            third[order] = t
     _third_of_two_bits(third, one, two, feature, value, rank, bits_of)
 
     rows, values = two

@@ -20,10 +20,11 @@ from qcompile.solvers.restarts import (
     run_restarts,
     temperatures_from,
 )
+from qcompile.stages.arrays import Floats
 from qcompile.stages.encoding import Encoding
 from qcompile.stages.pubo import Pubo
 
-__all__ = ["SPACES", "anneal"]
+__all__ = ["SPACES", "anneal", "anneal_cubic"]
 
 
 SPACES = ("auto", "bits", "weights")
@@ -68,13 +69,33 @@ def anneal(
             "dropped terms, or it was not compiled from data; use space bits"
         )
     if cubic is not None and _has_choices(cubic.encoding):
-        search = Search(_over_weights, (cubic, sweeps, seed, temperatures), reads, keep)
         with shown_by(progress), cluster.using(client):
-            levels = run_restarts(search)
-        return cubic.encoding.encode(levels * cubic.encoding.step), "weights"
+            weights = anneal_cubic(
+                cubic, reads=reads, sweeps=sweeps, keep=keep, seed=seed, temperatures=temperatures
+            )
+        return cubic.encoding.encode(weights), "weights"
     search = Search(_over_bits, (pubo, sweeps, seed, temperatures), reads, keep)
     with shown_by(progress), cluster.using(client):
         return run_restarts(search).astype(np.int8), "bits"
+
+
+def anneal_cubic(
+    cubic: WeightCubic,
+    *,
+    l0: float = 0.0,
+    reads: int = 100,
+    sweeps: int | None = None,
+    keep: int = 50,
+    seed: int = 0,
+    temperatures: tuple[float, float] | None = None,
+) -> Floats:
+    """Anneal weights of a cubic; return up to `keep` lowest distinct ones, in order.
+
+    `l0` is charged for each weight that is not zero.
+    """
+    check_counts(reads, sweeps, keep)
+    search = Search(_over_weights, (cubic, l0, sweeps, seed, temperatures), reads, keep)
+    return np.asarray(run_restarts(search) * cubic.encoding.step, dtype=np.float64)
 
 
 def _has_choices(encoding: Encoding) -> bool:
@@ -83,7 +104,11 @@ def _has_choices(encoding: Encoding) -> bool:
 
 
 def _over_weights(
-    cubic: WeightCubic, sweeps: int | None, seed: int, temperatures: tuple[float, float] | None
+    cubic: WeightCubic,
+    l0: float,
+    sweeps: int | None,
+    seed: int,
+    temperatures: tuple[float, float] | None,
 ) -> tuple[One, int]:
     """Return the function that makes one restart, and the size of a state."""
     from qcompile.solvers.anneal_kernels import anneal_weights
@@ -103,7 +128,7 @@ def _over_weights(
 
     def one(number: int, pool: Any) -> None:
         anneal_weights(
-            first, second, cubic.third, float(constant), low, high, step,
+            first, second, cubic.third, float(constant), l0, low, high, step,
             sweeps or DEFAULT_SWEEPS, hot, cold, seed * 1_000_003 + number, pool,
         )  # fmt: skip
 

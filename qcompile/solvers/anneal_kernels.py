@@ -207,6 +207,7 @@ def anneal_weights(
     second: NDArray[np.float64],
     third: NDArray[np.float64],
     constant: float,
+    charge: float,
     low: NDArray[np.int64],
     high: NDArray[np.int64],
     step: float,
@@ -218,8 +219,8 @@ def anneal_weights(
 ) -> None:
     """Anneal weights step * level, low <= level <= high, of a cubic with full derivatives at 0.
 
-    Slope and curvature are kept up to date, so that a proposal costs O(1) and an accepted move one
-    slice of the third tensor.
+    `charge` is added for each weight that is not zero. Slope and curvature are kept up to date, so
+    that a proposal costs O(1) and an accepted move one slice of the third tensor.
     """
     size = len(first)
     random = generator(seed)
@@ -231,6 +232,7 @@ def anneal_weights(
     for a in range(size):
         target = low[a] + int(uniform(random) * (high[a] - low[a] + 1))
         energy += _move(a, target - level[a], step, level, slope, curve, third)
+        energy += charge if level[a] else 0.0
         mark ^= zobrist(a, level[a] + 40000)
     offer(pool, energy, mark, level)
     growth = _growth(hot, cold, sweeps)
@@ -244,9 +246,11 @@ def anneal_weights(
                 continue
             d = jump * step
             rise = d * (slope[a] + d * (curve[a, a] / 2.0 + d * third[a, a, a] / 6.0))
+            rise += charge * (int(target != 0) - int(level[a] != 0))
             if _accept(rise, beta, random):
                 mark ^= zobrist(a, level[a] + 40000) ^ zobrist(a, target + 40000)
-                energy += _move(a, jump, step, level, slope, curve, third)
+                energy += rise
+                _move(a, jump, step, level, slope, curve, third)
                 limit = _note(pool, energy, mark, level, limit)
         beta *= growth
 
@@ -254,6 +258,8 @@ def anneal_weights(
 @jit
 def _propose(level: int, low: int, high: int, random: NDArray[np.uint64]) -> int:
     """Return a level that is 1, 2, 4, ... steps away half of the time, any level otherwise."""
+    if high - low == 1:  # there is only the other one
+        return low + high - level
     draw = uniform(random)
     if draw >= 0.5:
         return low + int((draw - 0.5) * 2.0 * (high - low + 1))

@@ -1,20 +1,23 @@
-"""Search for the weights with the lowest objective: in bits, or over the margins of the rows."""
+"""Search for the weights with the lowest objective: over their cubic, the margins, or in bits."""
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from qcompile.objective.discretize import discretize
+from qcompile.objective.discretize import discretize, memory_needed
 from qcompile.objective.weight_range import rewarded
+from qcompile.objective.weight_space import MOST_FEATURES, cubic_of_moments
 from qcompile.reduction.quadratize import quadratize
 from qcompile.runtime import cluster
 from qcompile.runtime.progress import muted
 from qcompile.runtime.timing import passing
+from qcompile.solvers.anneal import anneal_cubic
 from qcompile.solvers.anneal_margins import anneal_examples
 from qcompile.solvers.options import SolveInfo, SolveOptions
 from qcompile.solvers.solve import solve
@@ -43,6 +46,8 @@ BITS = 4
 _WORK = 5e8
 _SWEEPS = (200, 1000)
 _FEWEST = 5
+# Bytes of a polynomial of bits that a training writes out without being asked, for its report.
+_WRITTEN_OUT = 50_000_000
 # Rounds of the search around the best continuous weights near the lowest state.
 _ROUNDS, _ROUND_READS = 3, 4
 _NARROWINGS = 5
@@ -92,13 +97,20 @@ def search_lowest(
     task: Task, loss: Loss, narrow: bool, clock: Clock
 ) -> tuple[Samples, Pubo | Qubo, Loss]:
     """Find low states; with `narrow`, halve the range while the loss rewards wrong answers."""
-    search = _over_margins if task.over_margins else _in_bits
+    search = _search_for(task, loss)
     for left in reversed(range(_NARROWINGS + 1)):
         samples, problem = search(task, loss, clock)
         if not (narrow and left and rewarded(loss, task.rows, problem.decode(samples.best))):
             break
         loss = _narrower(loss)
     return samples, problem, loss
+
+
+def _search_for(task: Task, loss: Loss) -> Callable[..., tuple[Samples, Pubo | Qubo]]:
+    """Return the search that needs the least memory and time."""
+    if task.over_margins:
+        return _over_margins
+    return _over_weights if task.options.solver == "anneal" and loss.order <= 3 else _in_bits
 
 
 def _narrower(loss: Loss) -> Loss:
@@ -112,7 +124,8 @@ def _narrower(loss: Loss) -> Loss:
 def goes_over_margins(rows: Dataset, bits: int, order: int, options: SolveOptions) -> bool:
     """Whether annealing the examples is cheaper than annealing the polynomial."""
     if options.solver != "anneal" or order <= 3:
-        return False
+        # a cubic is annealed over the weights, as long as its third derivative can be held
+        return options.solver == "anneal" and rows.features > MOST_FEATURES
     entries = rows.density * len(rows) * rows.features
     return sum(most_terms(rows.features * bits, order)) > entries
 
@@ -133,6 +146,47 @@ def _in_bits(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo | Qubo
         found = solve(problem, **vars(options), machine=task.machine)
     clock.stage(str(found.info["solver"]), f"{len(found):,} states")
     return found, problem
+
+
+def _over_weights(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo]:
+    """Find low states of the cubic of the weights, which is much smaller than that of their bits.
+
+    The returned problem has terms only if they take little memory; its encoding is enough to
+    decode.
+    """
+    options = task.options
+    degree = max(loss.order, 2 if loss.l2 else 1)
+    if memory_needed(task.moments.features * task.bits, degree) <= _WRITTEN_OUT:
+        with passing("discretize"):
+            problem = discretize(task.moments, loss, task.bits, l0=task.l0)
+        clock.stage("pubo", f"{problem.variables:,} bits, {problem.num_terms:,} terms")
+    else:
+        problem = _without_terms(task, loss)
+    began = time.perf_counter()
+    with passing("solve (anneal)"):
+        cubic = cubic_of_moments(task.moments, loss, task.bits)
+        weights = anneal_cubic(
+            cubic,
+            l0=task.l0,
+            reads=options.reads,
+            sweeps=options.sweeps,
+            keep=min(options.keep, 1 << min(cubic.encoding.variables, 40)),
+            seed=options.seed,
+        )
+        energies = cubic.energies(weights) + task.l0 * np.count_nonzero(weights, axis=1)
+    info = SolveInfo(
+        "anneal",
+        space="weights",
+        seed=options.seed,
+        reads=options.reads,
+        seconds=time.perf_counter() - began,
+    )
+    bits = cubic.encoding.encode(weights)
+    if problem.variables > cubic.encoding.variables:  # an indicator of each weight that is not 0
+        bits = np.concatenate([bits, (weights != 0).astype(np.int8)], axis=1)
+    samples = samples_of(problem, bits, info=info.to_dict())
+    clock.stage("anneal", f"{len(samples):,} states")
+    return replace(samples, energies=frozen(energies)).lowest(options.keep), problem
 
 
 def _over_margins(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo]:
@@ -157,7 +211,18 @@ def _over_margins(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo]:
         # a few restarts: too few to count, and to send the data to workers again
         with muted(), cluster.locally():
             weights, energies = _around(task, loss, encoding, weights)
-    problem = Pubo(
+    problem = _without_terms(task, loss)
+    info = SolveInfo("anneal", space="margins", seed=options.seed, reads=reads, sweeps=sweeps)
+    samples = samples_of(problem, encoding.encode(weights), info=info.to_dict())
+    made = f"{reads:,} restarts of {sweeps:,} sweeps"
+    clock.stage("anneal", f"over the margins, {made}, {len(samples)} states")
+    return replace(samples, energies=frozen(energies)), problem
+
+
+def _without_terms(task: Task, loss: Loss) -> Pubo:
+    """Return a problem whose polynomial is not written out, to decode states with."""
+    encoding = Encoding(task.moments.features, task.bits, loss.zeta)
+    return Pubo(
         variables=encoding.variables,
         constant=0.0,
         indices=(),
@@ -170,11 +235,6 @@ def _over_margins(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo]:
             source=task.moments.source,
         ),
     )
-    info = SolveInfo("anneal", space="margins", seed=options.seed, reads=reads, sweeps=sweeps)
-    samples = samples_of(problem, encoding.encode(weights), info=info.to_dict())
-    made = f"{reads:,} restarts of {sweeps:,} sweeps"
-    clock.stage("anneal", f"over the margins, {made}, {len(samples)} states")
-    return replace(samples, energies=frozen(energies)), problem
 
 
 def _effort(rows: Dataset, options: SolveOptions) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from tests.strategies import dense
 def test_unpacked_tensors_are_the_full_ones() -> None:
     data = read("synthetic:examples=20,features=4")
     z = dense(data) * data.y[:, None]
-    full = cubic._full(moments_of(data, 3), 3)
+    full = cubic.full_tensor(moments_of(data, 3), 3)
     np.testing.assert_allclose(full, np.einsum("ia,ib,ic->abc", z, z, z) / 20, atol=1e-12)
 
 

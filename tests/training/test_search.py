@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-from qcompile import Dataset, discretize, moments_of, prepare, read, solve, train
+from qcompile import Dataset, Pubo, discretize, moments_of, prepare, read, solve, train
 from qcompile.objective.fit import LossOptions
 from qcompile.solvers.options import SolveOptions
 from qcompile.training import risks, search
@@ -69,3 +70,41 @@ def test_small_data_get_all_restarts_and_large_ones_a_fifth_at_least() -> None:
     assert _effort(large, options) == (8, 200)
     assert _effort(large, SolveOptions(reads=40, sweeps=7)) == (8, 7)
     assert _effort(large, SolveOptions(reads=1)) == (1, 200)
+
+
+@pytest.mark.parametrize(("bits", "l0"), [(1, 0.0), (3, 0.0), (1, 0.02), (3, 0.02)])
+def test_the_search_over_the_weights_ends_at_the_lowest_state(bits: int, l0: float) -> None:
+    data = prepare(read("breast-cancer"), scale="standard", features=4, bias=True)
+    found = train(data, bits=bits, l0=l0, options=SolveOptions(reads=40))
+    assert found.loss is not None and found.samples is not None
+    assert found.samples.info["space"] == "weights"
+    exact = solve(discretize(moments_of(data, 3), found.loss, bits, l0=l0), solver="exact")
+    assert found.samples.energies.min() == pytest.approx(exact.energies.min(), abs=1e-9)
+    # bits, indicators of l0 included, and energies belong together
+    assert isinstance(found.problem, Pubo) and found.problem.has_terms
+    assert found.problem.energies(found.samples.bits) == pytest.approx(found.samples.energies)
+    weights = found.problem.decode(found.samples.bits)
+    assert len(np.unique(weights, axis=0)) == len(weights) >= min(50, 2 ** (5 * bits - 1))
+
+
+def test_a_large_polynomial_of_bits_is_not_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = prepare(read("breast-cancer"), scale="standard", features=4, bias=True)
+    options = SolveOptions(reads=10)
+    written = train(data, bits=3, l0=0.02, options=options)
+    monkeypatch.setattr(search, "_WRITTEN_OUT", 0)
+    monkeypatch.setattr(search, "discretize", None)
+    found = train(data, bits=3, l0=0.02, options=options)
+    assert isinstance(found.problem, Pubo) and not found.problem.has_terms
+    assert [stage.name for stage in found.stages] == ["moments", "loss", "anneal", "decode"]
+    assert (found.classifier.weights == written.classifier.weights).all()
+    assert written.samples is not None and found.samples is not None
+    assert (found.samples.energies == written.samples.energies).all()
+
+
+def test_more_weights_than_a_cubic_holds_are_annealed_over_the_margins(
+    cancer: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "MOST_FEATURES", 5)
+    found = train(cancer, bits=2, options=SolveOptions(reads=20))
+    assert found.samples is not None and found.samples.info["space"] == "margins"
+    assert found.errors["train"] < 0.2
