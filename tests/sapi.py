@@ -18,7 +18,7 @@ import time
 import zlib
 from collections import defaultdict
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -64,6 +64,7 @@ class Sapi:
         self.tokens: set[str | None] = set()
         self.faults: dict[str, list[Fault]] = defaultdict(list)
         self.pending_polls = 0
+        self.list_lag = 0.0  # seconds until a problem is listed under its label
         self.outcome = "COMPLETED"
         self.lock = threading.RLock()
         self.solvers: dict[str, dict[str, Any]] = {}
@@ -152,6 +153,11 @@ class Sapi:
 
     def count(self, where: str) -> int:
         return sum(kind == where for _, kind, _ in self.requests)
+
+    @property
+    def billed(self) -> int:
+        """How many problems have run."""
+        return sum(problem["status"] == "COMPLETED" for problem in self.problems.values())
 
     def times(self, where: str) -> list[float]:
         return [moment for moment, kind, _ in self.requests if kind == where]
@@ -450,7 +456,12 @@ def _poll(sapi: Sapi, numbers: list[str]) -> Reply:
 
 
 def _by_label(sapi: Sapi, label: str) -> Reply:
-    found = [n for n, p in sapi.problems.items() if label in (p["label"] or "")]
+    latest = (datetime.now(UTC) - timedelta(seconds=sapi.list_lag)).isoformat()
+    found = [
+        number
+        for number, problem in sapi.problems.items()
+        if label in (problem["label"] or "") and problem["submitted_on"] <= latest
+    ]
     return _list([sapi.status(number) for number in found])
 
 

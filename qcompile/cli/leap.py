@@ -20,7 +20,7 @@ from qcompile.files.samples import save_samples
 from qcompile.leap.client import SOLVER_TYPES
 from qcompile.leap.cost import Cost
 from qcompile.leap.job import Job, jobs_folder
-from qcompile.leap.job_store import list_jobs, load_job
+from qcompile.leap.job_store import Damaged, load_job, scan_jobs
 from qcompile.leap.records import CANCELLED, DONE, FAILED
 from qcompile.leap.retry import Patience
 from qcompile.leap.submission import Submission, cancel, resume, status_text, submit
@@ -368,7 +368,7 @@ def _run_jobs(options: argparse.Namespace) -> None:
     if options.job is not None:
         show_rows([_described(load_job(options.job, options.jobs))], options)
         return
-    rows = [_row(job) for job in list_jobs(options.jobs)]
+    rows = [_row(job) for job in scan_jobs(options.jobs)]
     if rows:
         show_rows(rows, options)
     elif options.json or options.format == "json":
@@ -377,7 +377,10 @@ def _run_jobs(options: argparse.Namespace) -> None:
         print(f"no jobs in {jobs_folder(options.jobs)}")
 
 
-def _row(job: Job) -> dict[str, Any]:
+def _row(job: Job | Damaged) -> dict[str, Any]:
+    if isinstance(job, Damaged):
+        names = ("solver", "reads", "problems", "label", "data")
+        return {"job": job.folder.name, "stage": "damaged", **dict.fromkeys(names)}
     return {
         "job": job.id,
         "stage": job.stage,

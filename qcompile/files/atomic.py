@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import stat
@@ -15,11 +16,24 @@ from typing import IO
 
 from qcompile.errors import InputError
 
-__all__ = ["all_or_nothing", "check_outputs", "check_writable", "sync_folder", "write_atomically"]
+__all__ = [
+    "NO_LINKS",
+    "all_or_nothing",
+    "check_outputs",
+    "check_writable",
+    "open_lock",
+    "replacing",
+    "sync_folder",
+    "take_lock",
+    "write_atomically",
+]
 
 
 _OPENS_FOLDERS = os.name != "nt"
 _LOOK_AGAIN = 0.01  # seconds between attempts: the lock is held only while files are renamed
+# Flags for os.open: fail at a link, and do not wait for the other end of a pipe.
+NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_replaces: ContextVar[bool] = ContextVar("replaces", default=False)
 _batch: ContextVar[list[tuple[Path, Path]] | None] = ContextVar("batch", default=None)
 _LONGEST_PREFIX = 40
 
@@ -31,8 +45,9 @@ def write_atomically(path: str | Path) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    target = Path(os.path.realpath(path))  # write through a symbolic link, do not replace it
-    if target.exists() and not target.is_file():  # a device or a pipe cannot be replaced
+    target = _target(path)
+    # a device or a pipe that the user has named cannot be replaced
+    if not _replaces.get() and target.exists() and not target.is_file():
         check_writable(path)
         with _write_errors(path), target.open("wb") as stream:
             yield stream
@@ -58,6 +73,52 @@ def write_atomically(path: str | Path) -> Iterator[IO[bytes]]:
         with suppress(OSError):
             Path(name).unlink()
         raise
+
+
+def _target(path: str | Path) -> Path:
+    """Return what is written: behind a symbolic link, unless links are to be replaced."""
+    if _replaces.get():
+        return Path(os.path.realpath(Path(path).parent)) / Path(path).name
+    return Path(os.path.realpath(path))
+
+
+@contextmanager
+def replacing() -> Iterator[None]:
+    """Replace links, pipes and devices by the files written inside, and never write through them.
+
+    For files of qcompile's own in a folder that may come from somebody else.
+    """
+    token = _replaces.set(True)
+    try:
+        yield
+    finally:
+        _replaces.reset(token)
+
+
+def open_lock(path: Path) -> int:
+    """Open a file to be locked, without following a link, or raise OSError."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINKS, 0o600)
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return handle
+    os.close(handle)
+    raise OSError(errno.EINVAL, "not a file", str(path))
+
+
+def take_lock(handle: int, *, waits: bool = False) -> bool:
+    """Lock an open file, or close it and return False if another process has the lock.
+
+    The lock ends when the file is closed, and with the process, however that ends. The file stays:
+    a lock on a file that was deleted and created again would exclude nobody.
+    """
+    from filelock import lock_descriptor  # imported late: reading needs no locks
+
+    taken = False
+    try:
+        taken = lock_descriptor(handle, blocking=waits, poll_interval=_LOOK_AGAIN)
+    finally:
+        if not taken:
+            os.close(handle)
+    return taken
 
 
 @contextmanager

@@ -33,6 +33,7 @@ __all__ = [
     "check_exists",
     "check_finite",
     "check_header",
+    "check_regular",
     "explained",
     "finite",
     "header_of",
@@ -148,6 +149,18 @@ def check_exists(path: str | Path) -> None:
     """Raise InputError if a file is missing, before its name is criticised."""
     if not os.path.exists(path):  # noqa: PTH110  # unlike Path it takes names of any length
         raise InputError(f"{path}: no such file")
+
+
+def check_regular(path: str | Path) -> None:
+    """Raise FormatError for a link, a pipe, a folder or a device in the place of a file."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return  # reading it tells why
+    if not stat.S_ISREG(mode):
+        kinds = {stat.S_IFLNK: "link", stat.S_IFIFO: "pipe", stat.S_IFDIR: "folder"}
+        kind = kinds.get(stat.S_IFMT(mode), "device or socket")
+        raise FormatError(f"{path}: is a {kind}; expected a file")
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
@@ -27,7 +28,7 @@ from qcompile.leap.redaction import keep_secret, scrub, withholding
 from qcompile.leap.retry import REJECTED, UNKNOWN, Failure, Patience, ask, attempt
 from qcompile.stages.machine import Machine
 
-__all__ = ["PROBLEM_TYPES", "SOLVER_TYPES", "Leap", "connect"]
+__all__ = ["PROBLEM_TYPES", "SOLVER_TYPES", "Leap", "Listed", "connect"]
 
 
 SOLVER_TYPES = ("qpu", "hybrid", "nl")
@@ -46,6 +47,15 @@ _UPLOADS = 10
 _MOST_FOUND = 100  # problems with one label
 _MOST_POLLED = 100  # ids in one address
 _CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, order=True)
+class Listed:
+    """A problem on the server; the older of two problems is the lesser one."""
+
+    submitted: str
+    id: str
+    status: str
 
 
 class Leap:
@@ -195,8 +205,8 @@ class Leap:
             return str(reply.id), Failure(UNKNOWN, text, replied=True)
         return str(reply.id), None
 
-    def find(self, label: str) -> list[str]:
-        """Return the ids of the problems with exactly this label, the oldest first."""
+    def listed(self, label: str) -> list[Listed]:
+        """Return the problems with exactly this label, the oldest first."""
         query = {"label": label, "max_results": _MOST_FOUND}
         found = ask(
             lambda: _rows(self._get("", query, "problems"), "id", "label", "submitted_on"),
@@ -204,18 +214,26 @@ class Leap:
             "looking up the job by its label",
         )
         # the server also returns longer labels that contain this one
-        own = [row for row in found if row["label"] == label]
-        own.sort(key=lambda row: (str(row["submitted_on"]), str(row["id"])))
-        return [_checked_id(row["id"]) for row in own]
+        return sorted(_listed(row) for row in found if row["label"] == label)
 
-    def statuses(self, ids: Sequence[str], left: float | None = None) -> dict[str, str]:
+    def listed_as(self, problem: str, label: str) -> Listed | None:
+        """Return a problem as the list will have it, or None if it has another label."""
+        found = self.answer(problem)
+        return _listed(found) if found.get("label") == label else None
+
+    def statuses(
+        self, ids: Sequence[str], left: float | None = None, most: float | None = None
+    ) -> dict[str, str]:
         """Return the status of each problem; the server holds the request until one changes.
+
+        It holds it for `most` seconds, if that is less than `patience.hold`.
 
         A poll waits here until `patience.poll` seconds after the last one. After failures it is
         repeated for `left` seconds.
         """
         known: dict[str, str] = {}
-        hold = self.patience.hold if left is None else min(self.patience.hold, int(left) or 1)
+        limits = (limit for limit in (left, most) if limit is not None)
+        hold = min([self.patience.hold, *(int(limit) or 1 for limit in limits)])
         for start in range(0, len(ids), _MOST_POLLED):
             some = ids[start : start + _MOST_POLLED]
             # the first change of any problem ends the wait for all
@@ -429,6 +447,10 @@ def _mismatch(solver: Any, solver_type: str) -> str:
         if kind not in ("chimera", "pegasus", "zephyr"):
             return f"has topology {kind!r}; expected chimera, pegasus or zephyr"
     return ""
+
+
+def _listed(row: Mapping[str, Any]) -> Listed:
+    return Listed(str(row.get("submitted_on")), _checked_id(row["id"]), str(row.get("status")))
 
 
 def _checked_id(found: Any) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import orjson
 
-from qcompile.errors import FormatError, LeapError
+from qcompile.errors import FormatError, InputError, LeapError
 from qcompile.files import atomic, guarded
 from qcompile.files.classifier import save_classifier
 from qcompile.files.samples import save_samples
@@ -17,26 +18,34 @@ from qcompile.leap import answers
 from qcompile.leap.client import Leap
 from qcompile.leap.job import Job
 from qcompile.leap.nonlinear import nonlinear
+from qcompile.leap.redaction import scrub
 from qcompile.leap.records import ANSWERED, CANCELLED, FAILED, WAITING, Part
+from qcompile.leap.strays import Strays
 from qcompile.objective.decode import decode
 from qcompile.runtime.progress import report
+from qcompile.runtime.text import one_line
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.embedded import to_embedded
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples, merged
 
-__all__ = ["collect", "decode_job"]
+__all__ = ["collect", "decode_job", "fetch_lost_answers_again"]
 
 
 _log = logging.getLogger("qcompile")
 
 _RUNNING = ("PENDING", "IN_PROGRESS")
+_ENDS = ("FAILED", "CANCELLED")
 
 
-def collect(job: Job, connection: Leap, timeout: float) -> None:
-    """Wait until every part is over, write each answer as it comes, and report their number."""
+def collect(job: Job, connection: Leap, timeout: float, strays: Strays) -> None:
+    """Wait until every part is over, write each answer as it comes, and report their number.
+
+    If a part may be on the server twice, polls are short, with a look at the list before each.
+    """
     began = time.monotonic()
     while True:
+        strays.look()
         waiting = {
             str(state.id): part
             for part, state in zip(job.parts, job.states, strict=True)
@@ -45,11 +54,11 @@ def collect(job: Job, connection: Leap, timeout: float) -> None:
         if not waiting:
             return
         left = max(1.0, timeout - (time.monotonic() - began))
-        found = connection.statuses(list(waiting), left)
+        found = connection.statuses(list(waiting), left, strays.next_pause())
         for name, part in waiting.items():
             # a problem that is missing from the reply is fetched by its id
             if found.get(name) not in _RUNNING:
-                _fetch(job, part, name, connection)
+                _fetch(job, part, name, connection, found.get(name))
         waited = time.monotonic() - began
         news = ", ".join(sorted(set(found.values()))).lower() or "no status from the server"
         done = len(job.parts) - len(waiting)
@@ -58,20 +67,20 @@ def collect(job: Job, connection: Leap, timeout: float) -> None:
             raise LeapError(f"no answer after {waited:.0f} s ({news})")
 
 
-def _fetch(job: Job, part: Part, name: str, connection: Leap) -> None:
-    """Fetch the outcome of a part and record it; fetch a damaged answer again."""
-    trouble = ""
+def _fetch(job: Job, part: Part, name: str, connection: Leap, reported: str | None) -> None:
+    """Fetch the outcome of a part and record it; fetch what is damaged or contradictory again.
+
+    `reported` is the status before. A part ends without an answer only if two statuses in a row
+    say so, and none says that it is complete: then it is paid for, and its answer may still come.
+    """
+    told: list[Any] = [reported]
     for _ in range(connection.patience.answers):
         content = connection.answer(name)
-        status = content.get("status")
-        if status in _RUNNING:
+        told.append(content.get("status"))
+        if told[-1] in _RUNNING:
             return
-        if status == "CANCELLED":
-            job.record(part, stage=CANCELLED, message="cancelled on the server")
-            return
-        if status != "COMPLETED":
-            reason = str(content.get("error_message") or "the solver gave no reason")
-            job.record(part, stage=FAILED, message=reason)
+        if told[-1] in _ENDS and told[-2] == told[-1] and "COMPLETED" not in told:
+            _record_end(job, part, content)
             return
         try:
             _keep_answer(job, part, content, connection)
@@ -84,18 +93,45 @@ def _fetch(job: Job, part: Part, name: str, connection: Leap) -> None:
             continue
         job.record(part, stage=ANSWERED)
         return
-    raise LeapError(f"invalid answer: {trouble} (it is kept in the job's folder)")
+    raise LeapError(f"invalid answer: {trouble} (what came is kept in the job's folder)")
+
+
+def _record_end(job: Job, part: Part, content: Mapping[str, Any]) -> None:
+    """Record the end of a part without an answer."""
+    if content["status"] == "CANCELLED":
+        job.record(part, stage=CANCELLED, message="cancelled on the server")
+    else:
+        reason = str(content.get("error_message") or "the solver gave no reason")
+        job.record(part, stage=FAILED, message=reason)
+
+
+def fetch_lost_answers_again(job: Job) -> None:
+    """Mark parts as waiting whose answer is no longer on disk, or damaged; the server has it."""
+    for part, state in zip(job.parts, job.states, strict=True):
+        if state.stage != ANSWERED or state.id is None:
+            continue
+        job.problem()  # raises: if the problem or the chains are damaged, the answer is not
+        if job.solver_type == "qpu":
+            job.embedding(part)
+        try:
+            _read_answer(job, part)
+        except (FormatError, InputError) as error:
+            _log.warning("warning: the answer is lost (%s); fetching it again", error)
+            _set_aside(job, part)
+            job.record(part, stage=WAITING)
 
 
 def _keep_answer(job: Job, part: Part, content: Mapping[str, Any], connection: Leap) -> None:
-    answer = content.get("answer")
+    status, answer = content.get("status"), content.get("answer")
+    if status != "COMPLETED":
+        raise FormatError(f"its status is {one_line(scrub(repr(status)))}")
     if not isinstance(answer, dict):
         raise FormatError("the answer has no content")
     if answer.get("format") == "binary-ref":
         states = connection.download(answer)
-        with atomic.write_atomically(job.answer_path(part, ".bin")) as stream:
+        with atomic.replacing(), atomic.write_atomically(job.answer_path(part, ".bin")) as stream:
             stream.write(states)
-    with atomic.write_atomically(job.answer_path(part)) as stream:
+    with atomic.replacing(), atomic.write_atomically(job.answer_path(part)) as stream:
         stream.write(orjson.dumps({**guarded.header_of("job-answer"), **answer}) + b"\n")
 
 
@@ -103,18 +139,18 @@ def _set_aside(job: Job, part: Part) -> None:
     """Keep an invalid answer, which may have cost money, under a name that is never read."""
     for ending in (".json", ".bin"):
         path = job.answer_path(part, ending)
-        if path.exists():
+        with suppress(OSError):  # it is missing; or a folder, which the next answer refuses
             path.replace(path.with_suffix(f"{ending}.damaged"))
 
 
 def _read_answer(job: Job, part: Part) -> Samples:
-    path = job.answer_path(part)
+    path = job.file(job.answer_path(part).name)
     with guarded.explained(path):
         answer = guarded.read_json(path)
         guarded.check_header(answer, "job-answer")
         problem = job.problem()
         if job.solver_type == "nl":
-            states = job.answer_path(part, ".bin").read_bytes()
+            states = job.file(job.answer_path(part, ".bin").name).read_bytes()
             return answers.read_nonlinear_answer(answer, states, nonlinear(problem), problem)
         assert isinstance(problem, Qubo)
         if job.solver_type == "hybrid":
@@ -149,7 +185,7 @@ def decode_job(job: Job) -> tuple[Samples, Classifier | None]:
     found = found.lowest(len(found))
     problem = job.problem()
     classifier = None
-    with atomic.all_or_nothing():
+    with atomic.replacing(), atomic.all_or_nothing():
         if problem.encoding is not None and problem.preparation is not None:
             classifier = decode(problem, found)
             save_classifier(classifier, job.folder / "model.json")

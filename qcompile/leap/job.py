@@ -37,7 +37,7 @@ from qcompile.stages.embedded import Embedding
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 
-__all__ = ["JOB_ID", "Job", "digest_of", "jobs_folder"]
+__all__ = ["JOB_ID", "Job", "data_folder", "digest_of", "jobs_folder"]
 
 
 _log = logging.getLogger("qcompile")
@@ -121,11 +121,19 @@ class Job(Displayed):
             parts=_parts_from(values["parts"], values["id"]),
         )
 
+    def file(self, name: str) -> Path:
+        """Return the path of a file in the folder, or raise FormatError for a link or a pipe.
+
+        The folder may come from somebody else.
+        """
+        guarded.check_regular(self.folder / name)
+        return self.folder / name
+
     # --- what was asked for ----------------------------------------------------------------
 
     def problem(self) -> Pubo | Qubo:
         """Read the problem, or raise FormatError if it is not the one that was submitted."""
-        path = self.folder / "problem.npz"
+        path = self.file("problem.npz")
         self._check_digest(path)
         if guarded.kind_of(path) == "qcompile.pubo":
             return pubo.load_pubo(path)
@@ -133,7 +141,7 @@ class Job(Displayed):
 
     def embedding(self, part: Part) -> Embedding:
         """Read the chains that a part was sent with."""
-        path = self.folder / self.state(part).embedding
+        path = self.file(self.state(part).embedding)
         self._check_digest(path)
         return load_embedding(path)
 
@@ -146,15 +154,16 @@ class Job(Displayed):
 
     def state(self, part: Part) -> State:
         """Read how far a part has come; if that record is damaged, the part may have been sent."""
-        path = self.folder / f"part-{part.number}.json"
-        if not path.exists():
+        name = f"part-{part.number}.json"
+        if not os.path.lexists(self.folder / name):
             return State()
         try:
+            path = self.file(name)
             with guarded.explained(path):
                 content = guarded.read_json(path)
                 guarded.check_header(content, "job-part")
                 return State.from_dict(content)
-        except FormatError as error:
+        except (FormatError, InputError) as error:
             _log.warning("warning: %s; the part is looked up by its label", error)
             return State(stage=SENT, sent="?", doubts=1, message="its record is damaged")
 
@@ -162,14 +171,16 @@ class Job(Displayed):
         """Change the state of a part; when this returns, the change has reached the disk."""
         state = replace(self.state(part), **changes)
         content = {**guarded.header_of("job-part"), **state.to_dict()}
-        with atomic.write_atomically(self.folder / f"part-{part.number}.json") as stream:
+        path = self.folder / f"part-{part.number}.json"
+        with atomic.replacing(), atomic.write_atomically(path) as stream:
             stream.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
         return state
 
     def reembed(self, part: Part, embedding: Embedding) -> None:
         """Replace the chains of one part; the other parts keep theirs."""
         name = f"embedding-{part.number}-{secrets.token_hex(4)}.json"
-        save_embedding(embedding, self.folder / name)
+        with atomic.replacing():
+            save_embedding(embedding, self.folder / name)
         self.record(part, embedding=name)
 
     def answer_path(self, part: Part, ending: str = ".json") -> Path:
@@ -193,33 +204,29 @@ class Job(Displayed):
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes from this job: two at once could send it twice.
-
-        The system releases the lock when its holder ends, however it ends. The file stays: a lock
-        on a file that was deleted and created again would exclude nobody.
-        """
-        from filelock import lock_descriptor
-
+        """Keep other processes from this job: two at once could send it twice."""
         try:
-            stream = (self.folder / "lock").open("a")
+            handle = atomic.open_lock(self.folder / "lock")
         except OSError as error:
             raise InputError(
                 f"job {self.id}: {self.folder} cannot be written ({error.strerror})"
             ) from None
-        with stream:
-            try:
-                alone = lock_descriptor(stream.fileno(), blocking=False)
-            except OSError as error:
-                raise InputError(
-                    f"job {self.id}: {self.folder} cannot be locked ({error.strerror}), and two "
-                    "processes could send it twice; keep jobs on another file system (jobs=)"
-                ) from None
-            if not alone:
-                raise LeapError(
-                    f"job {self.id}: in use by another qcompile process; wait for it, or stop it "
-                    f"and run: qcompile resume {self.name}"
-                )
+        try:
+            alone = atomic.take_lock(handle)
+        except OSError as error:
+            raise InputError(
+                f"job {self.id}: {self.folder} cannot be locked ({error.strerror}), and two "
+                "processes could send it twice; keep jobs on another file system (jobs=)"
+            ) from None
+        if not alone:
+            raise LeapError(
+                f"job {self.id}: in use by another qcompile process; wait for it, or stop it "
+                f"and run: qcompile resume {self.name}"
+            )
+        try:
             yield
+        finally:
+            os.close(handle)
 
     @property
     def name(self) -> str:
@@ -246,8 +253,13 @@ def jobs_folder(place: str | Path | None = None) -> Path:
     named = os.environ.get("QCOMPILE_JOBS")
     if named:
         return Path(named)
+    return data_folder() / "jobs"
+
+
+def data_folder() -> Path:
+    """Return the folder of qcompile in the user's data."""
     data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return Path(data) / "qcompile" / "jobs"
+    return Path(data) / "qcompile"
 
 
 def digest_of(path: Path) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
+import re
 import secrets
 import shutil
 import tempfile
 import time
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -22,17 +25,50 @@ from qcompile.stages.embedded import Embedding
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 
-__all__ = ["create_job", "list_jobs", "load_job", "new_job_id"]
+__all__ = [
+    "Damaged",
+    "alone_in",
+    "create_job",
+    "job_names",
+    "list_jobs",
+    "load_job",
+    "new_job_id",
+    "scan_jobs",
+]
 
 
 _log = logging.getLogger("qcompile")
 _DRAFT = ".draft-"
 _OLD = 3600.0  # seconds
+_OWN_ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A job folder that cannot be read, and why."""
+
+    folder: Path
+    reason: str
 
 
 def new_job_id(created: datetime) -> str:
     """Return the id of a new job: the time of its creation and 32 random bits."""
     return f"{created:%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
+
+
+@contextmanager
+def alone_in(place: Path) -> Iterator[None]:
+    """Keep other processes from creating jobs in a folder; wait until none of them does."""
+    try:
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle = atomic.open_lock(place / ".lock")
+        atomic.take_lock(handle, waits=True)
+    except OSError as error:
+        raise InputError(f"{place}: jobs cannot be kept there ({error.strerror})") from None
+    try:
+        yield
+    finally:
+        os.close(handle)
 
 
 def create_job(job: Job, problem: Pubo | Qubo, embedding: Embedding | None) -> Job:
@@ -70,10 +106,16 @@ def create_job(job: Job, problem: Pubo | Qubo, embedding: Embedding | None) -> J
 def load_job(name: str | Path, place: str | Path | None = None) -> Job:
     """Read a job by its id, by an unambiguous beginning of its id, or by its folder."""
     folder = Path(name)
-    if not (folder / "job.json").is_file():
+    if not os.path.lexists(folder / "job.json"):
         folder = _folder_of(str(name), jobs_folder(place))
-    with guarded.explained(folder / "job.json"):
-        content = guarded.read_json(folder / "job.json")
+    return _read_job(folder)
+
+
+def _read_job(folder: Path) -> Job:
+    path = folder / "job.json"
+    guarded.check_regular(path)
+    with guarded.explained(path):
+        content = guarded.read_json(path)
         guarded.check_header(content, "job")
         return Job.from_dict(content, folder)
 
@@ -92,7 +134,17 @@ def _folder_of(name: str, place: Path) -> Path:
 
 def _folders(place: Path) -> list[Path]:
     """Return the folders of jobs, without the drafts that a crash left behind."""
-    return sorted(p.parent for p in place.glob("*/job.json") if not p.parent.name.startswith("."))
+    return sorted(
+        folder
+        for folder in place.glob("*")
+        if not folder.name.startswith(".")
+        and (os.path.lexists(folder / "job.json") or _OWN_ID.fullmatch(folder.name))
+    )
+
+
+def job_names(place: str | Path | None = None) -> frozenset[str]:
+    """Return the names of the folders of all jobs, without reading them."""
+    return frozenset(folder.name for folder in _folders(jobs_folder(place)))
 
 
 def _remove_old_drafts(place: Path) -> None:
@@ -105,10 +157,16 @@ def _remove_old_drafts(place: Path) -> None:
 
 def list_jobs(place: str | Path | None = None) -> list[Job]:
     """Return all jobs, the oldest first; a folder that cannot be read is logged and left out."""
-    found = []
+    return [job for job in scan_jobs(place) if isinstance(job, Job)]
+
+
+def scan_jobs(place: str | Path | None = None) -> list[Job | Damaged]:
+    """Return all jobs, the oldest first; one that cannot be read does not hide the others."""
+    found: list[Job | Damaged] = []
     for folder in _folders(jobs_folder(place)):
         try:
-            found.append(load_job(folder))
+            found.append(_read_job(folder))
         except QcompileError as error:
             _log.warning("warning: cannot read a job: %s", error)
+            found.append(Damaged(folder, str(error)))
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -153,11 +153,18 @@ def _embedded(qubo: Qubo, machine: Machine, request: Request, jobs: str | Path |
     return to_embedded(qubo, chains, strength)
 
 
-def refuse_duplicate_job(plan: Plan, jobs: str | Path | None) -> None:
-    """Raise InputError if an unfinished job asks for the same: it would be paid for twice."""
+def refuse_duplicate_job(plan: Plan, jobs: str | Path | None, known: Collection[str]) -> None:
+    """Raise InputError if an unfinished job asks for the same: it would be paid for twice.
+
+    So would a job that another process submitted at the same time, even if it is finished by now:
+    one that is not among the `known`, which were there when this submission began.
+    """
     wanted = [dict(parameters) for parameters in plan.parameters]
     for job in list_jobs(jobs):
-        if job.stage in (DONE, FAILED, CANCELLED) or job.cost.solver != plan.cost.solver:
+        stage = job.stage
+        if stage in (FAILED, CANCELLED) or (stage == DONE and job.folder.name in known):
+            continue
+        if job.cost.solver != plan.cost.solver:
             continue
         if [dict(part.parameters) for part in job.parts] != wanted:
             continue
@@ -166,8 +173,9 @@ def refuse_duplicate_job(plan: Plan, jobs: str | Path | None) -> None:
         except QcompileError:
             continue
         if same:
+            why = "was submitted at the same time" if stage == DONE else "is not finished"
             raise InputError(
-                f"job {job.id} asks for the same and is not finished ({job.stage}): continue it "
+                f"job {job.id} asks for the same and {why} ({stage}): continue it "
                 f"with `qcompile resume {job.id}`, end it with `qcompile cancel {job.id}`, or "
                 "submit a second one with again=True"
             )

@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 # The kinds of failure, by what became of the request.
 UNREACHABLE = "unreachable"  # not received: there was no connection
-BUSY = "busy"  # not carried out: the server answered 429
+BUSY = "busy"  # the server answered 429; nothing proves that it was not carried out
 REJECTED = "rejected"  # not carried out, and repeating it does not help
 UNKNOWN = "unknown"  # it may or may not have been carried out
 LOCAL = "local"  # an error in this process; repeating the request does not help
@@ -130,13 +130,12 @@ def _failure(error: Exception) -> Failure:
     import urllib3
 
     causes = list(_causes(error))
-    if any(isinstance(cause, requests.exceptions.TooManyRedirects) for cause in causes):
-        return Failure(
-            REJECTED, "the server sent a redirect; it is not followed, to protect the token"
-        )
     response = next(
         (r for r in (getattr(cause, "response", None) for cause in causes) if r is not None), None
     )
+    if any(isinstance(cause, requests.exceptions.TooManyRedirects) for cause in causes):
+        text = "the server sent a redirect; it is not followed, to protect the token"
+        return Failure(REJECTED, text, getattr(response, "status_code", None))
     if response is not None and not response.ok:
         return _refusal(response, error)
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):

@@ -7,23 +7,27 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-from qcompile.errors import LeapError, QcompileError
+from qcompile.errors import LeapError
+from qcompile.leap import owners
 from qcompile.leap.chains import find_chains, move_chains
 from qcompile.leap.client import Leap
 from qcompile.leap.job import Job
 from qcompile.leap.nonlinear import nonlinear
-from qcompile.leap.records import CANCELLED, OVER, READY, SENT, WAITING, Part
-from qcompile.leap.retry import BUSY, REJECTED, UNREACHABLE, Failure, Patience
+from qcompile.leap.records import CANCELLED, OVER, READY, SENT, Part, State
+from qcompile.leap.retry import REJECTED, UNREACHABLE, Failure, Patience
+from qcompile.leap.strays import keep_one, record_id
 from qcompile.stages.embedded import Embedded, to_embedded
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 
-__all__ = ["cancel_duplicates", "cancel_parts", "ensure_sent"]
+__all__ = ["cancel_parts", "ensure_sent"]
 
 
 _log = logging.getLogger("qcompile")
 
 _NO_ACCESS = (401, 403)
+# What a server answers instead of doing what was asked. Others may come from a gateway afterwards.
+_REFUSALS = (400, *_NO_ACCESS, 402, 404, 405, 406, 410, 411, 413, 414, 415, 422, 431)
 _MOST_CHANGES = 3  # of the working graph while a job is being sent
 
 
@@ -36,27 +40,32 @@ def ensure_sent(job: Job, part: Part, connection: Leap, *, first: bool) -> None:
     state = job.state(part)
     if state.stage in OVER or state.id is not None:
         return
-    if not first and _found_by_label(job, part, connection):
-        return
+    if not first:
+        if _found_by_label(job, part, connection, _time_to_look(job, state, connection)):
+            return
+        _refuse_copy(job)
+        owners.claim(job)
     data = _data(job, part, connection)
     began, changes = time.monotonic(), 0
     for pause in connection.patience.pauses():
-        job.record(part, stage=SENT, sent=_now(), message="")
+        # this request counts as one of unknown outcome until its reply proves the opposite
+        doubts = _doubts(job.state(part))
+        job.record(part, stage=SENT, sent=_now(), doubts=doubts + 1, message="")
         found, failure = connection.post(data, part.parameters, part.label)
-        if found is not None:
-            if failure is not None:
-                found = _id_by_label(part, found, connection)
-            _record_id(job, part, found)
+        ended = time.monotonic()
+        if failure is None:
+            record_id(job, part, str(found), doubts)
             return
-        assert failure is not None
-        if failure.kind in (BUSY, UNREACHABLE, REJECTED):  # this request was not carried out
-            _record_not_sent(job, part, failure)
+        if _was_not_carried_out(failure):
+            _record_not_sent(job, part, failure, doubts)
         else:
-            # the grace period begins now: the request itself may have taken a minute
-            doubts = job.state(part).doubts + 1
-            job.record(part, sent=_now(), doubts=doubts, message=failure.text)
+            job.record(part, message=failure.text)
             _log.warning("warning: sending: %s; looking up the job by its label", failure.text)
-            if _found_by_label(job, part, connection, just_sent=True):
+            if _found_by_label(job, part, connection, connection.patience.grace):
+                return
+            if found is not None:
+                _log.warning("warning: using problem %s, which has another label", found)
+                record_id(job, part, found, doubts)
                 return
             if failure.replied:
                 raise LeapError(f"{failure.text}, and the job is not listed", failure.code)
@@ -67,31 +76,36 @@ def ensure_sent(job: Job, part: Part, connection: Leap, *, first: bool) -> None:
                 raise LeapError(f"the server refused the problem: {failure.text}", failure.code)
             data = _data(job, part, connection)
             began = time.monotonic()  # the search for new chains does not count as waiting
-        _pause_or_give_up(failure, pause, time.monotonic() - began, connection.patience)
+        waits = max(pause, failure.retry_after or 0.0) - (time.monotonic() - ended)
+        _pause_or_give_up(failure, max(0.0, waits), began, connection.patience)
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat()
 
 
-def _record_not_sent(job: Job, part: Part, failure: Failure) -> None:
+def _doubts(state: State) -> int:
+    """Return how many requests have an unknown outcome; 0.1.0 did not count the last one."""
+    return max(state.doubts, int(state.stage == SENT))
+
+
+def _was_not_carried_out(failure: Failure) -> bool:
+    """Whether a failure proves that the request did nothing."""
+    if failure.kind == REJECTED:
+        return failure.code is None or failure.code in _REFUSALS
+    return failure.kind == UNREACHABLE
+
+
+def _record_not_sent(job: Job, part: Part, failure: Failure, doubts: int) -> None:
     """Record that a request was not carried out; an earlier one may still have been."""
-    if job.state(part).doubts:
-        job.record(part, message=failure.text)
+    if doubts:
+        job.record(part, doubts=doubts, message=failure.text)
     else:
-        job.record(part, stage=READY, sent=None, message=failure.text)
+        job.record(part, stage=READY, sent=None, doubts=0, message=failure.text)
 
 
-def _id_by_label(part: Part, found: str, connection: Leap) -> str:
-    """Return the id of a part after the server replied for another label."""
-    listed = connection.find(part.label)
-    name = listed[0] if listed else found
-    _log.warning("warning: the server replied for another label; using problem %s", name)
-    return name
-
-
-def _pause_or_give_up(failure: Failure, pause: float, waited: float, patience: Patience) -> None:
-    pause = max(pause, failure.retry_after or 0.0)
+def _pause_or_give_up(failure: Failure, pause: float, began: float, patience: Patience) -> None:
+    waited = time.monotonic() - began
     # the time to look up a job does not count as waiting for the request
     if waited + pause > patience.give_up + patience.grace:
         raise LeapError(f"sending: {failure.text}; gave up after {waited:.0f} s")
@@ -99,63 +113,44 @@ def _pause_or_give_up(failure: Failure, pause: float, waited: float, patience: P
     time.sleep(pause)
 
 
-def _found_by_label(job: Job, part: Part, connection: Leap, *, just_sent: bool = False) -> bool:
+def _refuse_copy(job: Job) -> None:
+    """Raise LeapError if the job belongs to another folder, from which it may be sent any time."""
+    original = owners.original_of(job)
+    if original is not None:
+        raise LeapError(
+            f"job {job.id}: {job.folder} is a copy of {original}, and the job is not on the "
+            "server: resume it there, or delete that folder and resume it here"
+        )
+
+
+def _time_to_look(job: Job, state: State, connection: Leap) -> float:
+    """Return the seconds to look for a part that an earlier process may have sent.
+
+    They are counted in this process, as the clock may have been set meanwhile. The process that
+    made the request may have died while the request was under way. If the folder may be a copy, a
+    part may have been sent from another one.
+    """
+    if state.stage == READY and owners.belongs_here(job):
+        return 0.0
+    patience = connection.patience
+    return patience.grace + min(patience.request, patience.grace)
+
+
+def _found_by_label(job: Job, part: Part, connection: Leap, seconds: float) -> bool:
     """Look up a part by its label, record its id, and return whether it was found.
 
-    A problem may be listed some time after it was sent. `just_sent` states that its request has
-    ended. Else the process that made the request may have died while it was under way.
+    A problem may be listed some time after it was sent.
     """
-    patience = connection.patience
-    pauses = patience.pauses()
-    under_way = 0.0 if just_sent else min(patience.request, patience.grace)
-    # a deadline on the monotonic clock: the wall clock can be set back, or the record unreadable
-    since = _seconds_since(job.state(part).sent)
-    deadline = time.monotonic() + patience.grace + under_way - since
-    while True:
-        found = connection.find(part.label)
-        if found:
-            _record_id(job, part, found[0])
-            cancel_duplicates(job, part, connection)
+    deadline = time.monotonic() + seconds
+    for pause in connection.patience.pauses():
+        if keep_one(job, part, connection):
             return True
         left = deadline - time.monotonic()
         if left <= 0:
             return False
         _log.info("the job is not listed yet; looking for it for another %.0f s", left)
-        time.sleep(min(next(pauses), left))
-
-
-def cancel_duplicates(job: Job, part: Part, connection: Leap) -> None:
-    """Cancel all problems with the label of a part except the one whose id is recorded."""
-    state = job.state(part)
-    others = [name for name in connection.find(part.label) if name != state.id]
-    if others:
-        _log.warning(
-            "warning: %d problems have the label of this job; keeping %s, cancelling %s",
-            1 + len(others),
-            state.id,
-            ", ".join(others),
-        )
-        connection.cancel(others)
-
-
-def _seconds_since(moment: str | None) -> float:
-    """Return the seconds since `moment`: infinity if None, 0 if it cannot be parsed."""
-    if moment is None:
-        return float("inf")
-    try:
-        passed = (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
-    except (TypeError, ValueError):
-        return 0.0
-    return max(0.0, passed)
-
-
-def _record_id(job: Job, part: Part, found: str) -> None:
-    try:
-        job.record(part, stage=WAITING, id=found)
-    except QcompileError as error:
-        raise LeapError(
-            f"the problem is on the server as {found}, but its id could not be recorded: {error}"
-        ) from None
+        time.sleep(min(pause, left))
+    raise AssertionError("pauses never end")
 
 
 def _outdated(job: Job, part: Part, connection: Leap, first: bool) -> bool:
@@ -222,7 +217,11 @@ def _on_present_graph(job: Job, part: Part, qubo: Qubo, connection: Leap) -> Emb
 def cancel_parts(job: Job, parts: list[Part], connection: Leap) -> None:
     """Cancel parts that may be on the server; a part that has run keeps its stage."""
     for part in parts:
-        if job.state(part).id is None and not _found_by_label(job, part, connection):
+        state = job.state(part)
+        if state.id is not None:
+            if state.doubts:
+                keep_one(job, part, connection)
+        elif not _found_by_label(job, part, connection, _time_to_look(job, state, connection)):
             job.record(part, stage=CANCELLED, message="cancelled; it had not reached the server")
     for part in parts:
         name = job.state(part).id

@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from qcompile.errors import FormatError, InputError, LeapError
+from qcompile.leap import owners
 from qcompile.leap.client import Leap, connect
-from qcompile.leap.collecting import collect, decode_job
+from qcompile.leap.collecting import collect, decode_job, fetch_lost_answers_again
 from qcompile.leap.cost import Cost
 from qcompile.leap.job import Job, jobs_folder
-from qcompile.leap.job_store import create_job, load_job, new_job_id
+from qcompile.leap.job_store import alone_in, create_job, job_names, load_job, new_job_id
 from qcompile.leap.plan import (
     Plan,
     Request,
@@ -33,7 +34,8 @@ from qcompile.leap.plan import (
 )
 from qcompile.leap.records import ANSWERED, CANCELLED, OVER, READY, SENT, WAITING, Part
 from qcompile.leap.retry import Patience
-from qcompile.leap.sending import cancel_duplicates, cancel_parts, ensure_sent
+from qcompile.leap.sending import cancel_parts, ensure_sent
+from qcompile.leap.strays import Strays
 from qcompile.runtime.progress import News, news_to
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.display import Displayed, many, quoted
@@ -134,16 +136,20 @@ def submit(
         seed=seed,
     )
     _check_timeout(timeout)
+    known = job_names(jobs)
     with connect(
         solver_type, solver=solver, profile=profile, region=region, patience=patience
     ) as connection:
         plan = make_plan(connection, problem, request, jobs)
         if not (again or dry_run):
-            refuse_duplicate_job(plan, jobs)
+            refuse_duplicate_job(plan, jobs, known)
         if dry_run or (confirm is not None and not confirm(plan.cost)):
             return Submission(plan.cost)
-        job = _new_job(request, plan, connection, jobs_folder(jobs))
-        job = create_job(job, plan.problem, plan.embedding)
+        with alone_in(jobs_folder(jobs)):
+            if not again:  # another process may have been faster
+                refuse_duplicate_job(plan, jobs, known)
+            job = _new_job(request, plan, connection, jobs_folder(jobs))
+            job = create_job(job, plan.problem, plan.embedding)
         _log.info("job %s", job.id)
         with job.locked(), _status_in_errors(job), news_to(progress):
             return _send_and_collect(job, connection, wait, timeout, first=True)
@@ -172,6 +178,7 @@ def resume(
     check_repair(job.repair)
     _check_timeout(timeout)
     with job.locked(), _status_in_errors(job):
+        fetch_lost_answers_again(job)
         if all(state.stage in OVER for state in job.states):
             return Submission(job.cost, job, *decode_job(job))
         access = _Access(profile, region, same_account, patience)
@@ -278,20 +285,39 @@ def _send_and_collect(
 ) -> Submission:
     trouble = None
     try:
-        for part in job.parts:
-            ensure_sent(job, part, connection, first=first)
+        _send(job, connection, first=first)
     except LeapError as error:
         if not any(state.stage == WAITING for state in job.states):
             raise
         trouble = error  # parts that were sent are billed: fetch their answers first
+    strays = Strays(job, connection)
     if wait:
-        collect(job, connection, timeout)
-        for part, state in zip(job.parts, job.states, strict=True):
-            if state.doubts and state.id is not None:
-                cancel_duplicates(job, part, connection)
+        collect(job, connection, timeout, strays)
+    else:
+        strays.look()
     if trouble is not None:
         raise trouble
-    return Submission(job.cost, job, *(decode_job(job) if wait else ()))
+    if not wait:
+        return Submission(job.cost, job)
+    found = decode_job(job)
+    strays.finish()
+    return Submission(job.cost, job, *found)
+
+
+def _send(job: Job, connection: Leap, *, first: bool) -> None:
+    """Send the parts that are not on the server."""
+    left = [
+        part
+        for part, state in zip(job.parts, job.states, strict=True)
+        if state.stage not in OVER and state.id is None
+    ]
+    if not left:
+        return
+    with owners.alone_with(job):
+        if first:
+            owners.claim(job)
+        for part in left:
+            ensure_sent(job, part, connection, first=first)
 
 
 @contextmanager

@@ -77,7 +77,7 @@ def test_duplicates_are_found_and_cancelled(
     server.fail("list", late, times=100)
     check_result(send(patience=replace(QUICK, grace=0.1, most=0.02)), best)
     first, second = server.problems.values()
-    assert (first["status"], second["status"]) == ("CANCELLED", "COMPLETED")
+    assert (first["status"], second["status"]) == ("COMPLETED", "CANCELLED")
     assert "have the label" in caplog.text
 
 
@@ -191,3 +191,100 @@ def test_two_problems_with_our_label(
     first, second = server.problems.values()
     assert (first["status"], second["status"]) == ("COMPLETED", "CANCELLED")
     assert "2 problems have the label" in caplog.text
+
+
+@pytest.mark.parametrize("sent", [None, "1999-01-01T00:00:00+00:00"])
+def test_a_list_that_lags_behind_a_killed_process(
+    server: Sapi, send: Callable[..., Submission], best: float, sent: str | None
+) -> None:
+    """The process died after its request, and the list shows it after all grace is over.
+
+    With `sent` the clock has jumped forward meanwhile, and the grace period seems to be long over.
+    """
+    server.pending_polls = 8
+    server.fail("post", sapi.reset_after)
+    server.fail("list", sapi.status(500), times=200)
+    with pytest.raises(LeapError, match="may be on the server"):
+        send(patience=replace(QUICK, give_up=0.1))
+    server.faults.clear()
+    job = only_job()
+    # as 0.1.0 left it: marked as sent, without a doubt
+    job.record(job.parts[0], doubts=0, **({} if sent is None else {"sent": sent}))
+    server.list_lag = 0.0
+    problem = next(iter(server.problems.values()))
+    listed = problem["submitted_on"]
+    problem["submitted_on"] = "2999"  # not listed before there is a second one
+    began = time.monotonic()
+
+    def appear(handler: sapi.Handler, process: sapi.Process) -> None:
+        problem["submitted_on"] = listed
+        handler.reply(process())
+
+    server.fail("post", appear)
+    check_result(qcompile.resume(job, patience=QUICK), best)
+    assert server.times("post")[1] - began >= 2 * QUICK.grace  # the grace was waited for
+    assert server.billed == 1
+    assert [p["status"] for p in server.problems.values()] == ["COMPLETED", "CANCELLED"]
+    assert job.state(job.parts[0]).doubts == 0
+
+
+def test_a_request_counts_as_doubtful_before_it_is_made(
+    server: Sapi, send: Callable[..., Submission]
+) -> None:
+    seen: list[int] = []
+
+    def look(handler: sapi.Handler, process: sapi.Process) -> None:
+        job = only_job()
+        seen.append(job.state(job.parts[0]).doubts)
+        handler.reply(process())
+
+    server.fail("post", sapi.status(500), look)
+    found = send()
+    assert seen == [2]  # the first one, and this one
+    assert found.job is not None and found.job.state(found.job.parts[0]).doubts == 0
+
+
+def test_a_stray_is_cancelled_while_the_answer_is_waited_for(
+    server: Sapi, send: Callable[..., Submission], best: float
+) -> None:
+    """It is listed only after the second request, when that one waits in the queue."""
+    server.pending_polls = 30
+    server.list_lag = 0.3
+    server.fail("post", sapi.reset_after)
+    check_result(send(patience=replace(QUICK, grace=0.1)), best)
+    first, second = server.problems.values()
+    assert (first["status"], second["status"]) == ("COMPLETED", "CANCELLED")
+    assert server.billed == 1 and len(server.problems) == 2
+    cancelled = server.times("cancel")[0]
+    assert cancelled < server.times("answer")[-1]  # before an answer came
+
+
+def test_a_stray_that_is_listed_after_the_answer(
+    server: Sapi, send: Callable[..., Submission], best: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.list_lag = 0.55
+    server.fail("post", sapi.reset_after)
+    check_result(send(patience=replace(QUICK, grace=0.4)), best)
+    first, second = server.problems.values()
+    assert (first["status"], second["status"]) == ("CANCELLED", "COMPLETED")
+    assert "2 problems have the label" in caplog.text
+
+
+@pytest.mark.parametrize("code", [303, 409, 425, 429, 499])
+def test_a_refusal_that_proves_nothing_is_looked_up(
+    server: Sapi, send: Callable[..., Submission], best: float, code: int
+) -> None:
+    """The problem was made, whatever the reply says."""
+    server.fail("post", sapi.status_after(code))
+    check_result(send(), best)
+    assert server.count("post") == 1 and server.billed == 1
+
+
+def test_cancel_ends_every_problem_of_a_job(server: Sapi, send: Callable[..., Submission]) -> None:
+    server.pending_polls = 10**6
+    server.list_lag = 10.0
+    server.fail("post", sapi.reset_after)
+    send(patience=replace(QUICK, grace=0.1), wait=False)
+    server.list_lag = 0.0
+    assert qcompile.cancel(only_job(), patience=QUICK) == ["cancelled"]
+    assert [p["status"] for p in server.problems.values()] == ["CANCELLED"] * 2

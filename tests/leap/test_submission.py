@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import shlex
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -144,6 +145,35 @@ def test_a_duplicate_job_is_refused(
     send(wait=False, reads=READS + 1)  # asks for something else
     send(wait=False, again=True)
     assert len(server.problems) == 3
+
+
+def test_the_same_submission_three_times_at_once(
+    server: Sapi, send: Callable[..., Submission], best: float
+) -> None:
+    """All three have looked for a twin before the first one has a job; one of them is billed."""
+    ready = threading.Barrier(3)
+    outcomes: list[Submission | Exception] = []
+
+    def confirm(_: object) -> bool:
+        ready.wait(30)
+        return True
+
+    def submit() -> None:
+        try:
+            outcomes.append(send(confirm=confirm, timeout=20.0))
+        except InputError as error:
+            outcomes.append(error)
+
+    threads = [threading.Thread(target=submit) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(server.problems) == 1
+    (done,) = [outcome for outcome in outcomes if isinstance(outcome, Submission)]
+    check_result(done, best)
+    refused = [str(outcome) for outcome in outcomes if isinstance(outcome, Exception)]
+    assert len(refused) == 2 and all("asks for the same" in text for text in refused)
 
 
 def test_other_problems_and_solvers_are_no_duplicates(
