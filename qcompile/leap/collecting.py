@@ -18,8 +18,8 @@ from qcompile.leap import answers
 from qcompile.leap.client import Leap
 from qcompile.leap.job import Job
 from qcompile.leap.nonlinear import nonlinear
-from qcompile.leap.redaction import scrub
 from qcompile.leap.records import ANSWERED, CANCELLED, FAILED, WAITING, Part
+from qcompile.leap.redaction import scrub
 from qcompile.leap.strays import Strays
 from qcompile.objective.decode import decode
 from qcompile.runtime.progress import report

@@ -96,8 +96,8 @@ def cubic_of_moments(moments: Moments, loss: Loss, bits: int) -> WeightCubic:
         largest = sum(extent(part)[1] * np.float64(n * loss.zeta) ** j for j, part in parts)
         if not np.isfinite(largest):
             raise InputError(
-                f"coefficients overflow with weights up to {loss.zeta:g}: use a smaller range_= or "
-                "prior_std=, or scale the features"
+                f"coefficients overflow with weights up to {loss.zeta:g}: use a smaller "
+                "weight_range= or prior_std=, or scale the features"
             )
     return found
 

@@ -35,7 +35,7 @@ def test_compile_writes_what_it_is_asked_for(
     [
         ("--features 5 --bits 2", "yes", "yes, on advantage: "),
         ("--features 15 --bits 2", "likely", "likely, on advantage: about 1,"),
-        ("--bits 2", "unlikely", "hardly, on advantage: about "),
+        ("--features 24 --bits 2", "unlikely", "hardly, on advantage: about "),
         ("--bits 4", "no", "no, not on advantage: 325314 couplings need as many couplers"),
     ],
 )
@@ -51,11 +51,6 @@ def test_the_summary_is_short_and_says_whether_the_problem_fits(
     assert main([*line, "--json"]) == 0
     everything = json.loads(capsys.readouterr().out)
     assert everything["fits"] == verdict and len(everything) > 30
-
-
-def test_a_name_that_says_no_kind_means_the_qubo(here: Path) -> None:
-    assert main(["compile", "synthetic", "--bits", "1", "-q", "--emit", "a.json"]) == 0
-    assert load_qubo("a.json")[0].logical == 10
 
 
 def test_raw_rows_are_scaled_with_a_constant_column_unless_told_otherwise(
@@ -89,8 +84,8 @@ def test_the_kind_can_be_named_before_the_path(here: Path) -> None:
 
 def test_an_artifact_on_standard_output_stands_alone() -> None:
     result = run_process("compile", "synthetic", "--bits", "1", "--emit", "pubo=-")
+    assert json.loads(result.stdout)["type"] == "qcompile.pubo"
     assert b"variables" in result.stderr
-    assert b"terms of degree" in result.stderr
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])

@@ -52,7 +52,7 @@ def test_order_8_of_real_rows_is_no_anti_classifier() -> None:
     data = prepare(read("breast-cancer"), scale="standard", features=3, bias=True)
     loss = compile(data, order=8, bits=3).loss
     assert error_of_the_minimum(data, loss, 3) < 0.1
-    assert error_of_the_minimum(data, fit_loss(moments_of(data, 8), 8, range_=1.0), 3) > 0.5
+    assert error_of_the_minimum(data, fit_loss(moments_of(data, 8), 8, weight_range=1.0), 3) > 0.5
 
 
 def test_a_search_that_would_take_too_long_is_replaced_by_a_rule(

@@ -29,7 +29,7 @@ def test_the_cubic_of_moments_is_the_objective_on_the_rows(order: int, bits: int
     rows = from_arrays(rng.normal(size=(40, 5)), np.where(rng.random(40) < 0.5, 1, -1))
     coefficients = tuple(rng.normal(size=order + 1).tolist())
     moments = moments_of(rows, order)
-    loss = fit_loss(moments, coefficients=coefficients, l2=0.3, range_=1.3)
+    loss = fit_loss(moments, coefficients=coefficients, l2=0.3, weight_range=1.3)
     cubic = cubic_of_moments(moments, loss, bits)
     states = rng.integers(0, 2, (200, cubic.encoding.variables))
     weights = cubic.encoding.decode(states)
@@ -42,6 +42,6 @@ def test_the_cubic_of_moments_is_the_objective_on_the_rows(order: int, bits: int
 def test_a_cubic_that_overflows_is_an_input_error() -> None:
     rows = from_arrays(1e29 * np.eye(4), [1, -1, 1, -1])
     moments = moments_of(rows, 3)
-    loss = fit_loss(moments, coefficients=(0, 0, 0, 1e250), range_=1.0)
+    loss = fit_loss(moments, coefficients=(0, 0, 0, 1e250), weight_range=1.0)
     with pytest.raises(InputError, match="overflow"):
         cubic_of_moments(moments, loss, 2)
