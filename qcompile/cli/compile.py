@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from qcompile.cli.describe import (
+    brief_names,
+    describe_fit,
     describe_loss,
     describe_moments,
     describe_pubo,
@@ -159,10 +161,11 @@ def _run_compile(options: argparse.Namespace) -> None:
         **describe_pubo(compiled.pubo),
     }
     if reduced is not None:
-        summary |= describe_qubo(reduced)
+        summary |= describe_qubo(reduced) | describe_fit(reduced, options)
         if options.compare_dimod:
             summary["dimod ancillas"] = dimod_ancillas(compiled.pubo)
-    show(summary, options, written=[*(path for _, path in emits), *pages])
+    written = [*(path for _, path in emits), *pages]
+    show(summary, options, written=written, brief=brief_names(summary))
 
 
 def _write_artifact(compiled: Compiled, kind: str, path: str, *, drop_offset: bool) -> None:
@@ -178,7 +181,10 @@ def _write_artifact(compiled: Compiled, kind: str, path: str, *, drop_offset: bo
 
 
 def _emission(text: str) -> tuple[str, str]:
-    """Return the kind and the path of a result from KIND=PATH or from the file's name."""
+    """Return the kind and the path of a result from KIND=PATH or from the file's name.
+
+    A name that says nothing means the QUBO.
+    """
     kind, found, path = text.partition("=")
     if found and kind not in _KINDS and kind.isalpha():
         raise UsageError(f"--emit {text}: invalid kind {kind!r}; expected {', '.join(_KINDS)}")

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import argparse
+import functools
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from qcompile.cli.output import Worded
+from qcompile.cli.wording import in_options
 from qcompile.data.svmlight import shortest
+from qcompile.embedding.preflight import preflight
+from qcompile.files.machines import load_machine
 from qcompile.reduction.accounting import account
 from qcompile.runtime.memory import human
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.loss import Loss
+from qcompile.stages.machine import Machine
 from qcompile.stages.moments import Moments
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 
 __all__ = [
+    "brief_names",
     "describe_data",
+    "describe_fit",
     "describe_loss",
     "describe_moments",
     "describe_pubo",
@@ -27,6 +36,18 @@ __all__ = [
 
 
 _log = logging.getLogger("qcompile")
+
+# What a summary of a compiled problem says without -v, and what it says then if it is not 0.
+_BRIEF = {
+    "data", "rows", "features", "labels", "order", "degree", "weights", "weights that may change",
+    "radius", "width", "objective around the classifier", "variables", "product_ancillas", "qubits",
+    "quadratic_terms", "fits", "share_of_couplings_below_precision", "dimod ancillas",
+    "solved by pruning, weights",
+}  # fmt: skip
+_BRIEF_UNLESS_0 = {
+    "bits removed by pruning", "dropped terms change energies by at most", "l0_ancillas",
+    "truncation_error",
+}  # fmt: skip
 
 
 def source_name(moments: Moments) -> str:
@@ -87,6 +108,45 @@ def describe_pubo(pubo: Pubo) -> dict[str, Any]:
     if pubo.dropped:
         described["dropped terms change energies by at most"] = pubo.dropped
     return described
+
+
+def brief_names(summary: Mapping[str, Any]) -> set[str]:
+    """Return the names of a summary of a compiled problem that are shown without -v."""
+    return _BRIEF | {name for name in _BRIEF_UNLESS_0 if summary.get(name)}
+
+
+@functools.cache
+def _default_machine() -> Machine:
+    return load_machine(None)
+
+
+def describe_fit(qubo: Qubo, options: argparse.Namespace) -> dict[str, Any]:
+    """Return whether a QUBO fits on the default machine, as far as that is known without a search.
+
+    In JSON it is "yes" (there is room for a complete graph), "likely" or "unlikely" (by a formula
+    for cubics), "no" (proved) or "unknown".
+    """
+    if options.quiet:
+        return {}
+    machine = _default_machine()
+    found = preflight(qubo, machine, clique=True)
+    of_all = f"of its {len(machine.nodes):,} qubits"
+    advice = in_options(found.message, options)
+    if found.impossible:
+        fits = Worded("no", f"no, not on {machine.name}: {advice}")
+    elif found.surely:
+        fits = Worded("yes", f"yes, on {machine.name}: it takes any {qubo.variables} variables")
+    elif found.message:
+        fits = Worded("unlikely", f"hardly, on {machine.name}: {advice}")
+    elif found.likely is not None:
+        fits = Worded("likely", f"likely, on {machine.name}: about {found.likely:,} {of_all}")
+    else:
+        fits = Worded(
+            "unknown",
+            f"not known, on {machine.name}: at least {found.least:,} {of_all}; qcompile embed "
+            "finds out",
+        )
+    return {"fits": fits}
 
 
 def describe_qubo(qubo: Qubo) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -59,16 +59,24 @@ def show_rows(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
 
 
 def show(
-    summary: dict[str, Any], options: argparse.Namespace, *, written: Sequence[str] = ()
+    summary: dict[str, Any],
+    options: argparse.Namespace,
+    *,
+    written: Sequence[str] = (),
+    brief: Collection[str] | None = None,
 ) -> None:
-    """Print names, values and the files written; on stderr if a file went to stdout."""
+    """Print names, values and the files written; on stderr if a file went to stdout.
+
+    With `brief`, people get only the values of these names unless they ask for all with -v.
+    """
     if options.quiet:
         return
     stream = sys.stderr if "-" in written else sys.stdout
     if options.json:
         _say(_json({**_plain(summary), "written": list(written)}), stream)
         return
-    shown = [(_words(name), _text(value)) for name, value in summary.items()]
+    names = [name for name in summary if brief is None or options.verbose or name in brief]
+    shown = [(_words(name), _text(summary[name])) for name in names]
     shown += [("written", path) for path in written if path != "-"]
     width = max((len(name) for name, _ in shown), default=0)
     # an empty text gets no line

@@ -128,7 +128,10 @@ def add_command(
         command.examples = examples
     level = command.add_mutually_exclusive_group()
     level.add_argument(
-        "-v", "--verbose", action="store_true", help="report the time and memory of each pass"
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="report time and memory of each pass, and every line of a summary",
     )
     level.add_argument("-q", "--quiet", action="store_true", help="print only warnings and errors")
     command.add_argument("--json", action="store_true", help="print the summary as JSON")

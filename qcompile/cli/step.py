@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from qcompile.cli.describe import describe_pubo, describe_qubo
+from qcompile.cli.describe import brief_names, describe_fit, describe_pubo, describe_qubo
 from qcompile.cli.options import grouped
 from qcompile.cli.output import show
 from qcompile.cli.parsing import UsageError
@@ -79,8 +79,10 @@ def run_step(options: argparse.Namespace, emits: Sequence[tuple[str, str]]) -> N
         "objective around the classifier": fit.constant,
         **describe_pubo(pubo),
         **describe_qubo(qubo),
+        **describe_fit(qubo, options),
     }
-    show(summary, options, written=[path for _, path in emits])
+    written = [path for _, path in emits]
+    show(summary, options, written=written, brief=brief_names(summary))
 
 
 def _check(options: argparse.Namespace, emits: Sequence[tuple[str, str]]) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +22,35 @@ def test_compile_writes_what_it_is_asked_for(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     emits = ["--emit", "pubo.json", "--emit", "loss.json", "--emit", "moments.npz"]
-    assert main(["compile", "synthetic", "--order", "3", "--bits", "2", *emits]) == 0
+    assert main(["compile", "synthetic", "--order", "3", "--bits", "2", "-v", *emits]) == 0
     pubo = load_pubo("pubo.json")
     assert pubo.terms == (20, 190, 1140)
     assert loss.load_loss("loss.json") == pubo.loss
     assert moments.load_moments("moments.npz").features == 10
     assert "1,140" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "verdict", "words"),
+    [
+        ("--features 5 --bits 2", "yes", "yes, on advantage: "),
+        ("--features 15 --bits 2", "likely", "likely, on advantage: about 1,"),
+        ("--features 24 --bits 2", "unlikely", "hardly, on advantage: about "),
+        ("--bits 4", "no", "no, not on advantage: 325314 couplings need as many couplers"),
+    ],
+)
+def test_the_summary_is_short_and_says_whether_the_problem_fits(
+    options: str, verdict: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["compile", "breast-cancer", *options.split()]
+    assert main(line) == 0
+    brief = dict(re.split(r" {2,}", row) for row in capsys.readouterr().out.splitlines())
+    assert brief["fits"].startswith(words) and len(brief) <= 12
+    if verdict in ("no", "unlikely"):
+        assert re.search(r"what would fit: .*--features \d+", brief["fits"])
+    assert main([*line, "--json"]) == 0
+    everything = json.loads(capsys.readouterr().out)
+    assert everything["fits"] == verdict and len(everything) > 30
 
 
 def test_raw_rows_are_scaled_with_a_constant_column_unless_told_otherwise(
@@ -61,7 +85,7 @@ def test_the_kind_can_be_named_before_the_path(here: Path) -> None:
 def test_an_artifact_on_standard_output_stands_alone() -> None:
     result = run_process("compile", "synthetic", "--bits", "1", "--emit", "pubo=-")
     assert json.loads(result.stdout)["type"] == "qcompile.pubo"
-    assert b"terms of degree" in result.stderr
+    assert b"variables" in result.stderr
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])

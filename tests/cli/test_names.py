@@ -213,6 +213,6 @@ def test_the_table_of_names_has_every_old_one() -> None:
     table = text.partition("## Names in Python")[2]
     assert table
     for old, new in OLD_OPTIONS.items():
-        assert f"`{old}`" in table and f"`{new}`" in table
+        assert f"`{old}`" in table and f"`{new}" in table
     for old, new in {"range_": "weight_range", "fit": "fit_to", "shrink": "prune"}.items():
-        assert f"`{old}`" in table and f"`{new}`" in table
+        assert f"`{old}`" in table and f"`{new}" in table

@@ -70,7 +70,7 @@ MORE_LINES = [
     "estimate data.svm --bits 1 --machine advantage",
     "solve pubo.json -n 5",
     "decode samples.json --problem qubo.json --validation data.svm",
-    "train data.svm --bits 1 --validation 0.2 -n 5 --cv 2 --grid range=auto,1 --grid l2=0.1",
+    "train data.svm --bits 1 --validation 0.2 -n 5 --cv 2 --grid weight-range=auto,1 --grid l2=0.1",
     "train data.svm --solver descent --cv 2 --grid l2=0.1,0.01",
     "verify qubo.json --pubo pubo.json",
     "submit qubo.json -n 10 --yes --again --no-wait",
@@ -112,7 +112,7 @@ def test_every_name_that_is_printed_is_explained(
     known = glossary(arguments[0])
     capfd.readouterr()
     if not NO_NAMES.match(line):
-        assert main(arguments) == 0
+        assert main([*arguments, "-v"]) == 0
         out = capfd.readouterr().out
         names = {re.split(r" {2,}", row)[0] for row in out.splitlines() if row}
         assert {name for name in names if not known.fullmatch(name)} == set()
@@ -159,12 +159,12 @@ def test_people_and_programs_get_the_same_values(
     assert text["weights"] == "[" + ", ".join(f"{w:.6g}" for w in found["weights"]) + "]"
     assert main(["compile", "data.svm", "--bits", "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["memory_bytes"] == 712
-    assert main(["compile", "data.svm", "--bits", "1"]) == 0
+    assert main(["compile", "data.svm", "--bits", "1", "-v"]) == 0
     assert re.search(r"^memory +712 bytes$", capsys.readouterr().out, re.M)
 
 
 def test_values_are_shown_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    options = argparse.Namespace(quiet=False, json=False, format="text")
+    options = argparse.Namespace(quiet=False, json=False, verbose=False, format="text")
     summary: dict[str, Any] = {
         "a_share": 1 / 3,
         "Two words, joined": None,
