@@ -48,7 +48,9 @@ def add_commands(commands: Any) -> None:
         metavar="N",
         help="random assignments to try with --data (200)",
     )
-    command.add_argument("--seed", type=int, default=0, help="random seed of the assignments (0)")
+    command.add_argument(
+        "--seed", type=int, help="random seed of the assignments (new ones every time)"
+    )
     add_machine_options(command, default=None)
     command.set_defaults(run=_run_verify)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from qcompile.data.named_sets import is_named
 from qcompile.data.read import read, read_rows
 from qcompile.data.split import add_noise, shuffle
@@ -32,11 +34,19 @@ def same_rows(data: str, problem: Problem | Classifier) -> Dataset:
         num_features=None if is_named(data) else prepared.raw_features,
         seed=source.seed or 0,
     )
+    rows = _labelled(data, rows, prepared)
     if source.shuffle_seed is not None:
         rows = shuffle(rows, seed=source.shuffle_seed).take(slice(source.rows))
     if source.noise is not None:
         rows = add_noise(rows, source.noise, seed=source.noise_seed or 0)
     return Dataset(prepared.apply(rows.x), rows.y, prepared, rows.source)
+
+
+def _labelled(data: str, rows: Dataset, preparation: Preparation) -> Dataset:
+    """Return rows whose labels have the signs that the record gives them, not their own order."""
+    labels = rows.preparation.labels(rows.y)
+    _check_labels(data, labels, preparation)
+    return replace(rows, y=frozen(preparation.signs(labels)))
 
 
 def _check_record(source: Source) -> None:

@@ -2,15 +2,68 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from itertools import combinations
+
 import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.stages.arrays import Floats, sum_by
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Fingerprint, Qubo, fixed_point, row_marks
-from qcompile.verification.check import ROUNDING, Check
+from qcompile.verification.check import Check, rounding
 
-__all__ = ["check_fingerprint", "check_integrity", "check_structure", "check_terms", "substituted"]
+__all__ = [
+    "Terms",
+    "check_fingerprint",
+    "check_integrity",
+    "check_structure",
+    "check_terms",
+    "check_truncation",
+    "substituted",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """A polynomial of bits: distinct terms, their coefficients, and what these were added up from.
+
+    A row of `sets` has the bits of a term in order, padded with the number of bits. `sizes` are the
+    sums of the sizes of all numbers that were added up.
+    """
+
+    bits: int
+    constant: float
+    sets: NDArray[np.int32]
+    values: Floats
+    sizes: Floats
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        """The number of bits of each term."""
+        return np.count_nonzero(self.sets < self.bits, axis=1).astype(np.int64)
+
+    def plus(self, pubo: Pubo, sign: float = 1.0) -> Terms:
+        """Return the sum with a polynomial, or the difference; terms that cancel stay."""
+        width = max(self.sets.shape[1], pubo.degree)
+        rows, values, sizes = [_padded(self.sets, width, self.bits)], [self.values], [self.sizes]
+        for members, coefficients in zip(pubo.indices, pubo.coefficients, strict=True):
+            if len(members):
+                rows.append(_padded(members, width, self.bits))
+                values.append(sign * coefficients)
+                sizes.append(np.abs(coefficients))
+        constant = self.constant + sign * pubo.constant
+        return _collected(
+            self.bits, constant, *(np.concatenate(part) for part in (rows, values, sizes))
+        )
+
+
+def _collected(
+    bits: int, constant: float, sets: NDArray[np.int32], values: Floats, sizes: Floats
+) -> Terms:
+    first, where = _distinct(sets)
+    sums = (sum_by(where, part, len(first)) for part in (values, sizes))
+    return Terms(bits, constant, sets[first], *sums)
 
 
 def check_structure(qubo: Qubo) -> Check:
@@ -71,11 +124,8 @@ def _bits_of(qubo: Qubo) -> NDArray[np.int32]:
     return np.array(padded, dtype=np.int32).reshape(-1, width)
 
 
-def substituted(qubo: Qubo) -> tuple[NDArray[np.int32], Floats, Floats]:
-    """Replace ancillas by products; return distinct sets of bits, coefficients and sizes.
-
-    The last are sums of the sizes of what was added up.
-    """
+def substituted(qubo: Qubo) -> Terms:
+    """Return the polynomial of a QUBO whose ancillas are replaced by their products."""
     bits = _bits_of(qubo)
     size, width = qubo.logical, bits.shape[1]
     alone = np.full((qubo.variables, 2 * width), size, dtype=np.int32)
@@ -87,11 +137,7 @@ def substituted(qubo: Qubo) -> tuple[NDArray[np.int32], Floats, Floats]:
     sets = np.concatenate([alone, both])
     values = np.concatenate([qubo.linear, qubo.quadratic])
     used = int((sets != size).sum(axis=1).max(initial=1))
-    sets = sets[:, :used]
-    first, where = _distinct(sets)
-    sums = sum_by(where, values, len(first))
-    room = sum_by(where, np.abs(values), len(first))
-    return sets[first], sums, room
+    return _collected(size, qubo.offset, sets[:, :used], values, np.abs(values))
 
 
 def _distinct(sets: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -113,40 +159,44 @@ def _distinct(sets: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.in
     return order[new], number
 
 
-def _tolerance(room: Floats) -> Floats:
-    return ROUNDING * room + 1e-300
-
-
-def check_terms(
-    qubo: Qubo, sets: NDArray[np.int32], values: Floats, room: Floats, pubo: Pubo
-) -> Check:
+def check_terms(qubo: Qubo, terms: Terms, pubo: Pubo) -> Check:
     """Compare the substituted QUBO, and what was left out of it, with the polynomial."""
     name = "algebra, term by term"
     if pubo.variables != qubo.logical:
         return Check(name, False, f"{pubo.variables} variables against {qubo.logical} bits")
-    size = qubo.logical
     # what the QUBO has, plus what was left out, minus what the polynomial has, must be nothing
-    signed = [(pubo, -1.0)] if qubo.truncated is None else [(pubo, -1.0), (qubo.truncated, 1.0)]
-    width = max(sets.shape[1], *(polynomial.degree for polynomial, _ in signed))
-    rows, gaps, sizes = [_padded(sets, width, size)], [values], [room]
-    for polynomial, sign in signed:
-        for members, coefficients in zip(polynomial.indices, polynomial.coefficients, strict=True):
-            if len(members):
-                rows.append(_padded(members, width, size))
-                gaps.append(sign * coefficients)
-                sizes.append(np.abs(coefficients))
-    joined = np.concatenate(rows)
-    first, where = _distinct(joined)
-    gap = sum_by(where, np.concatenate(gaps), len(first))
-    allowed = sum_by(where, np.concatenate(sizes), len(first))
-    wrong = np.flatnonzero(np.abs(gap) > _tolerance(allowed))
+    whole = terms if qubo.truncated is None else terms.plus(qubo.truncated)
+    gap = whole.plus(pubo, -1.0)
+    wrong = np.flatnonzero(np.abs(gap.values) > rounding(1) * gap.sizes)
     if len(wrong):
-        term = tuple(int(i) for i in joined[first[wrong[0]]] if i < size)
-        return Check(name, False, f"{len(wrong)} terms differ, first {term} by {gap[wrong[0]]:.3g}")
-    constant = qubo.offset + (0.0 if qubo.truncated is None else qubo.truncated.constant)
-    if abs(constant - pubo.constant) > ROUNDING * max(1.0, abs(pubo.constant), abs(qubo.offset)):
-        return Check(name, False, f"the constant is {constant!r}, not {pubo.constant!r}")
-    return Check(name, True, f"all {len(first):,} terms and the constant agree")
+        term = tuple(int(i) for i in gap.sets[wrong[0]] if i < qubo.logical)
+        off = gap.values[wrong[0]]
+        return Check(name, False, f"{len(wrong)} terms differ, first {term} by {off:.3g}")
+    sizes = abs(pubo.constant) + abs(qubo.offset) + abs(whole.constant - qubo.offset)
+    if abs(gap.constant) > rounding(1) * sizes:
+        return Check(name, False, f"the constant is {whole.constant!r}, not {pubo.constant!r}")
+    return Check(name, True, f"all {len(gap.values):,} terms and the constant agree")
+
+
+def check_truncation(qubo: Qubo, terms: Terms) -> Check:
+    """Bound the terms that were left out by the sum of the sizes of their spin coefficients.
+
+    They are the difference of two polynomials, and rounded as these were: by the sizes of what was
+    left out and of what is left.
+    """
+    left_out = qubo.truncated
+    assert left_out is not None
+    spins: dict[tuple[int, ...], float] = {}
+    for term, value in left_out.to_dict().items():
+        for size in range(len(term) + 1):
+            for members in combinations(term, size):
+                spins[members] = spins.get(members, 0.0) + value / 2.0 ** len(term)
+    bound = sum(map(abs, spins.values()))
+    beside = replace(terms, values=np.zeros_like(terms.values)).plus(left_out)
+    room = float(beside.sizes[beside.values != 0].sum()) + abs(qubo.offset)
+    room += abs(left_out.constant)
+    holds = bool(bound <= qubo.error + rounding(len(spins)) * (qubo.error + room))
+    return Check("truncation", holds, f"terms left out change no energy by more than {bound:.6g}")
 
 
 def _padded(rows: NDArray[np.int32], width: int, fill: int) -> NDArray[np.int32]:
@@ -156,27 +206,29 @@ def _padded(rows: NDArray[np.int32], width: int, fill: int) -> NDArray[np.int32]
     return made
 
 
-def check_fingerprint(
-    qubo: Qubo, sets: NDArray[np.int32], values: Floats, room: Floats, reference: Fingerprint
-) -> Check:
+def check_fingerprint(qubo: Qubo, terms: Terms, reference: Fingerprint) -> Check:
     """Compare value and gradient; the coordinates that differ name a changed term."""
     name = "algebra, at a point"
     size = qubo.logical
     if len(reference.gradient) != size:
         return Check(name, False, f"a reference of {len(reference.gradient)} bits, not {size}")
     point = np.append(fixed_point(size), 1.0)
-    value, gradient = _value_and_gradient(sets, values, point)
+    value, gradient = _value_and_gradient(terms.sets, terms.values, point)
     value += qubo.offset
-    _, allowed = _value_and_gradient(sets, room, point)
-    wrong = np.flatnonzero(np.abs(gradient - reference.gradient) > _tolerance(allowed))
+    # what is left was found by taking from the polynomial what was left out
+    sized = terms if qubo.truncated is None else terms.plus(qubo.truncated)
+    added, allowed = _value_and_gradient(sized.sets, sized.sizes, point)
+    share = rounding(len(terms.values))
+    wrong = np.flatnonzero(np.abs(gradient - reference.gradient) > share * allowed)
     if len(wrong):
-        terms = ", ".join(map(str, wrong[:6].tolist()))
+        shown = ", ".join(map(str, wrong[:6].tolist()))
         return Check(
             name,
             False,
-            f"a term with the bits {terms} differs from the polynomial that was compiled",
+            f"a term with the bits {shown} differs from the polynomial that was compiled",
         )
-    if abs(value - reference.value) > _tolerance(room).sum() + ROUNDING * abs(value):
+    added += abs(qubo.offset) + abs(sized.constant - qubo.offset)
+    if abs(value - reference.value) > share * added:
         return Check(name, False, f"the constant is off by {value - reference.value:.3g}")
     return Check(name, True, "value and gradient at a fixed point agree: the same polynomial")
 

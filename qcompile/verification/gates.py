@@ -6,7 +6,7 @@ import numpy as np
 
 from qcompile.stages.arrays import Floats, sum_by
 from qcompile.stages.qubo import Qubo
-from qcompile.verification.check import RELATIVE, Check
+from qcompile.verification.check import Check, rounding
 
 __all__ = ["check_exhaustively", "check_gates", "few_enough"]
 
@@ -49,44 +49,49 @@ def _flat_gates(qubo: Qubo) -> tuple[float, int | None]:
     slack = np.minimum.reduce(
         [-(alone + left + right + up), alone + down, alone + left + down, alone + right + down]
     )
-    return _verdict(slack, np.abs(alone) + np.abs(left) + np.abs(right) + up - down, size)
+    scale = np.abs(alone) + np.abs(left) + np.abs(right) + up - down
+    return _verdict(slack, rounding(size) * scale, size)
 
 
-def _verdict(slack: Floats, scale: Floats, size: int) -> tuple[float, int | None]:
-    worst = int(np.argmin(slack + RELATIVE * scale))
-    if slack[worst] < -RELATIVE * scale[worst]:
+def _verdict(slack: Floats, allowed: Floats, size: int) -> tuple[float, int | None]:
+    worst = int(np.argmin(slack + allowed))
+    if slack[worst] < -allowed[worst]:
         return float(slack[worst]), size + worst
-    return float(slack.min()), None
+    return max(0.0, float(slack.min())), None
 
 
 def _nested_gates(qubo: Qubo) -> tuple[float, int | None]:
     """Eliminate the ancillas from the last to the first, and keep the remaining polynomial.
 
-    Where an ancilla is best at its product, minimising over it is the same as replacing it.
+    Where an ancilla is best at its product, minimising over it is the same as replacing it. A term
+    is kept as its coefficient and the sizes of what was added up to it.
     """
     size = qubo.logical
-    terms: dict[int, float] = {1 << i: float(v) for i, v in enumerate(qubo.linear) if v}
+    terms: dict[int, tuple[float, float]] = {
+        1 << i: (v, abs(v)) for i, v in enumerate(qubo.linear.tolist()) if v
+    }
     pairs = zip(qubo.first.tolist(), qubo.second.tolist(), qubo.quadratic.tolist(), strict=True)
     for i, j, v in pairs:
-        terms[1 << i | 1 << j] = v
+        terms[1 << i | 1 << j] = (v, abs(v))
     users: dict[int, set[int]] = {k: set() for k in range(size, qubo.variables)}
     for mask in terms:
         _note(mask, size, users)
-    slacks, scales = [], []
+    slacks, allowed = [], []
     for own in range(qubo.variables - 1, size - 1, -1):
         a, b = qubo.ancillas.factors[own - size].tolist()
         slack, scale = _gate_slack(terms, users[own], 1 << own, 1 << a, 1 << b)
         slacks.append(slack)
-        scales.append(scale)
+        allowed.append(rounding(len(users[own])) * scale)
         for mask in users[own]:
-            value = terms.pop(mask)
+            value, added = terms.pop(mask)
             for k in _ancillas_in(mask, size):
                 if k != own:
                     users[k].discard(mask)
             made = mask ^ (1 << own) | 1 << a | 1 << b
-            terms[made] = terms.get(made, 0.0) + value
+            before, sizes = terms.get(made, (0.0, 0.0))
+            terms[made] = (before + value, sizes + added)
             _note(made, size, users)
-    return _verdict(np.array(slacks[::-1]), np.array(scales[::-1]), size)
+    return _verdict(np.array(slacks[::-1]), np.array(allowed[::-1]), size)
 
 
 def _ancillas_in(mask: int, size: int) -> list[int]:
@@ -105,12 +110,16 @@ def _note(mask: int, size: int, users: dict[int, set[int]]) -> None:
 
 
 def _gate_slack(
-    terms: dict[int, float], users: set[int], own: int, a: int, b: int
+    terms: dict[int, tuple[float, float]], users: set[int], own: int, a: int, b: int
 ) -> tuple[float, float]:
-    """Bound the ancilla's coefficient from below, for each value of its factors."""
-    alone = left = right = both = up = down = 0.0
+    """Bound the ancilla's coefficient from below, for each value of its factors.
+
+    Also return the sizes of all that was added up.
+    """
+    alone = left = right = both = up = down = scale = 0.0
     for mask in users:
-        value, rest = terms[mask], mask ^ own
+        (value, added), rest = terms[mask], mask ^ own
+        scale += added
         if rest == 0:
             alone += value
         elif rest == a:
@@ -126,7 +135,7 @@ def _gate_slack(
     slack = min(
         -(alone + left + right + both + up), alone + down, alone + left + down, alone + right + down
     )
-    return slack, abs(alone) + abs(left) + abs(right) + up - down
+    return slack, scale
 
 
 def check_exhaustively(qubo: Qubo) -> Check:
@@ -140,7 +149,7 @@ def check_exhaustively(qubo: Qubo) -> Check:
     own = qubo.second >= size
     couplings = np.zeros((size, len(qubo.ancillas)))
     couplings[qubo.first[own], qubo.second[own] - size] = qubo.quadratic[own]
-    tolerance = RELATIVE * (np.abs(couplings).sum(axis=0) + np.abs(qubo.linear[size:]))
+    tolerance = rounding(size) * (np.abs(couplings).sum(axis=0) + np.abs(qubo.linear[size:]))
     factors = qubo.ancillas.factors
     for start in range(0, 1 << size, 1 << 12):
         states = np.arange(start, min(start + (1 << 12), 1 << size))[:, None] >> np.arange(size) & 1
@@ -164,12 +173,14 @@ def _brute_force(qubo: Qubo, name: str) -> Check:
     size, rest = qubo.logical, qubo.variables - qubo.logical
     others = np.arange(1 << rest)[:, None] >> np.arange(rest) & 1
     polynomial = qubo.as_pubo()
+    added = abs(qubo.offset) + np.abs(qubo.linear).sum() + np.abs(qubo.quadratic).sum()
+    tolerance = rounding(polynomial.num_terms) * added
     for number in range(1 << size):
         bits = number >> np.arange(size) & 1
         right = qubo.energies(qubo.complete(bits))[0]
         states = np.hstack([np.tile(bits, (len(others), 1)), others])
         lowest = polynomial.energies(states).min()
-        if right - lowest > RELATIVE * (1 + np.abs(qubo.quadratic).sum()):
+        if right - lowest > tolerance:
             shown = "".join(map(str, bits))
             return Check(name, False, f"wrong ancillas are better for the bits {shown}")
     return Check(name, True, f"all {1 << qubo.variables:,} values of all variables tried")

@@ -44,7 +44,8 @@ def test_a_gate_that_leans_to_one_factor_fails(variables: int, degree: int, side
         values = qubo.quadratic.copy()
         for factor, sign in ((pair[side], 1), (pair[1 - side], -1)):
             at = np.flatnonzero((qubo.first == min(factor, k)) & (qubo.second == max(factor, k)))
-            values[at[0]] += sign * 1.01 * (qubo.ancillas.on[k - qubo.logical] + 1e-3)
+            strength = (qubo.ancillas.on + qubo.ancillas.off)[k - qubo.logical]
+            values[at[0]] += sign * 1.01 * strength
         found = verify(replace(qubo, quadratic=frozen(values)), pubo=pubo)
         by_name = {check.name: check for check in found.checks}
         assert by_name["algebra, term by term"].holds
