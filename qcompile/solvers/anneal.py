@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from qcompile.solvers.restarts import (
 from qcompile.stages.encoding import Encoding
 from qcompile.stages.pubo import Pubo
 
-__all__ = ["SPACES", "anneal"]
+__all__ = ["SPACES", "Annealed", "anneal", "annealed"]
 
 
 SPACES = ("auto", "bits", "weights")
@@ -33,6 +34,22 @@ _MOST_DENSE = 160
 # A full matrix of so many bits takes 128 MB.
 _MOST_QUADRATIC = 4000
 _STATES = 400  # random states from which temperatures are taken
+# Single flips hardly ever set all bits of a product of so many; no loss has such terms.
+_WIDE = 9
+
+
+@dataclass(frozen=True, eq=False)
+class Annealed:
+    """The lowest distinct states, in order, and the space in which they were found.
+
+    `occurrences` counts the restarts of which each was the lowest state; a state that restarts only
+    passed on their way counts once. `reads` is the number of restarts that were made.
+    """
+
+    bits: NDArray[np.int8]
+    occurrences: NDArray[np.int64]
+    space: str
+    reads: int
 
 
 def anneal(
@@ -53,13 +70,37 @@ def anneal(
     changes of energy that single moves make. `progress(done, total)` counts restarts. With a Dask
     `client` its workers make the restarts; the states are the same.
     """
+    with shown_by(progress), cluster.using(client):
+        found = annealed(
+            pubo,
+            reads=reads,
+            sweeps=sweeps,
+            keep=keep,
+            seed=seed,
+            space=space,
+            temperatures=temperatures,
+        )
+    return found.bits, found.space
+
+
+def annealed(
+    pubo: Pubo,
+    *,
+    reads: int = 100,
+    sweeps: int | None = None,
+    keep: int = 50,
+    seed: int = 0,
+    space: str = "auto",
+    temperatures: tuple[float, float] | None = None,
+) -> Annealed:
+    """Anneal as `anneal` does, and also count the restarts that found each state."""
     if space not in SPACES:
         raise InputError(f"space {space!r}; expected one of {', '.join(SPACES)}")
     check_counts(reads, sweeps, keep)
     if temperatures is not None and not 0 < temperatures[1] <= temperatures[0] < np.inf:
         raise InputError(f"temperatures {temperatures}; expected first >= last > 0")
     if not pubo.variables:
-        return np.zeros((1, 0), dtype=np.int8), "bits"
+        return Annealed(np.zeros((1, 0), dtype=np.int8), np.array([reads]), "bits", reads)
     keep = min(keep, 1 << min(pubo.variables, 40))
     cubic = weight_cubic(pubo) if space in ("auto", "weights") else None
     if cubic is None and space == "weights":
@@ -69,12 +110,12 @@ def anneal(
         )
     if cubic is not None and _has_choices(cubic.encoding):
         search = Search(_over_weights, (cubic, sweeps, seed, temperatures), reads, keep)
-        with shown_by(progress), cluster.using(client):
-            levels = run_restarts(search)
-        return cubic.encoding.encode(levels * cubic.encoding.step), "weights"
+        found = run_restarts(search)
+        bits = cubic.encoding.encode(found.states * cubic.encoding.step)
+        return Annealed(bits, found.occurrences, "weights", found.made)
     search = Search(_over_bits, (pubo, sweeps, seed, temperatures), reads, keep)
-    with shown_by(progress), cluster.using(client):
-        return run_restarts(search).astype(np.int8), "bits"
+    found = run_restarts(search)
+    return Annealed(found.states.astype(np.int8), found.occurrences, "bits", found.made)
 
 
 def _has_choices(encoding: Encoding) -> bool:
@@ -209,11 +250,12 @@ def _by_terms(pubo: Pubo) -> Callable[..., None]:
     order = np.argsort(members, kind="stable")
     terms = owner[order]
     term_starts = np.searchsorted(members[order], np.arange(pubo.variables + 1)).astype(np.int64)
+    wide = np.flatnonzero((sizes >= _WIDE) & (values < 0)).astype(np.int32)
 
     def run(sweeps: int, hot: float, cold: float, seed: int, pool: Any) -> None:
         anneal_terms(
-            members, starts, values, terms, term_starts, pubo.constant, sweeps, hot, cold, seed,
-            pool,
+            members, starts, values, terms, term_starts, wide, pubo.constant, sweeps, hot, cold,
+            seed, pool,
         )  # fmt: skip
 
     return run

@@ -178,10 +178,15 @@ def _over_margins(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo]:
 
 
 def _effort(rows: Dataset, options: SolveOptions) -> tuple[int, int]:
-    """Return restarts and sweeps: the requested numbers, or fewer if the data are large."""
+    """Return restarts and sweeps: the requested numbers, or fewer if the data are large.
+
+    If sweeps are asked for, both are as asked.
+    """
+    if options.sweeps is not None:
+        return options.reads, options.sweeps
     room = _WORK / max(1.0, rows.density * len(rows) * rows.features)
     fewest, most = _SWEEPS
-    sweeps = options.sweeps or int(min(max(room / options.reads, fewest), most))
+    sweeps = int(min(max(room / options.reads, fewest), most))
     enough = max(options.reads // _FEWEST, int(room / sweeps), 1)
     return min(options.reads, enough), sweeps
 
