@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qcompile.data.svmlight import shortest
 from qcompile.embedding.unembed import chains_id
@@ -48,7 +49,7 @@ _GROUND_BITS = 20
 
 # Tolerances for equal energies: a share of their spread, at most a share of their size.
 _SAME, _SAME_SIZE, _ROUNDING = 1e-6, 1e-9, 1e-13
-# Solvers that return the lowest states of all reads, each once: occurrences are not known.
+# Solvers that return the lowest states of all reads: the page counts states, not reads.
 _POOLED = ("anneal", "exact")
 
 
@@ -91,7 +92,7 @@ def sampling_of(run: Run) -> _Sampling:
     """Return what the samples count: reads, or states of solvers that keep each state once."""
     samples = run.samples
     assert samples is not None
-    total, distinct = int(samples.occurrences.sum()), len(np.unique(samples.bits, axis=0))
+    total, distinct = int(_times(samples).sum()), len(np.unique(samples.bits, axis=0))
     solver = samples.info.get("solver")
     reads, discarded = _count(samples.info, "reads"), _count(samples.info, "discarded")
     states, kinds = many(distinct, "state"), many(distinct, "distinct state")
@@ -113,6 +114,12 @@ def sampling_of(run: Run) -> _Sampling:
     return _Sampling(about, stage, unit, reads is not None or total > len(samples), *sizes)
 
 
+def _times(samples: Samples) -> NDArray[np.int64]:
+    """Return how often each sample counts: once if it is a state of all reads."""
+    pooled = samples.info.get("solver") in _POOLED
+    return np.ones(len(samples), dtype=np.int64) if pooled else samples.occurrences
+
+
 def _count(told: Mapping[str, Any], name: str) -> int | None:
     value = told.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
@@ -123,7 +130,7 @@ def energies_of(run: Run) -> Energies | None:
     samples = run.samples
     if samples is None or not len(samples):
         return None
-    values, times = samples.energies, samples.occurrences
+    values, times = samples.energies, _times(samples)
     lowest, highest = float(values.min()), float(values.max())
     ground, how = _ground(run)
     low = lowest if ground is None else min(lowest, ground)

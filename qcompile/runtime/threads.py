@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
@@ -63,12 +63,14 @@ def ordered(
     *,
     workers: int | None = None,
     again: bool = False,
-) -> Iterator[Result]:
+    stop: Callable[[], None] | None = None,
+) -> Generator[Result, None, None]:
     """Yield task(item) for each item, in order, with at most one result per worker waiting.
 
     Floating-point sums over the results are the same for any number of workers. Tasks keep to the
     limits of the caller. What they report is not heard: whoever consumes the results counts them.
     With `again` the threads are kept for the next call: starting them takes as long as short tasks.
+    Running tasks are waited for, also after Ctrl-C; `stop` is called first, and may shorten them.
     """
 
     def quiet(item: Item) -> Result:
@@ -90,6 +92,8 @@ def ordered(
         while waiting:
             yield waiting.popleft().result()
     finally:
+        if stop is not None:
+            stop()
         if again:
             running = [future for future in waiting if not future.cancel()]
             wait(running)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from qcompile.stages.arrays import Floats
 from qcompile.stages.encoding import Encoding
 from qcompile.stages.pubo import Pubo
 
-__all__ = ["SPACES", "anneal", "anneal_cubic"]
+__all__ = ["SPACES", "Annealed", "AnnealedWeights", "anneal", "anneal_cubic", "annealed"]
 
 
 SPACES = ("auto", "bits", "weights")
@@ -34,6 +35,31 @@ _MOST_DENSE = 160
 # A full matrix of so many bits takes 128 MB.
 _MOST_QUADRATIC = 4000
 _STATES = 400  # random states from which temperatures are taken
+# Single flips hardly ever set all bits of a product of so many; no loss has such terms.
+_WIDE = 9
+
+
+@dataclass(frozen=True, eq=False)
+class Annealed:
+    """The lowest distinct states, in order, and the space in which they were found.
+
+    `occurrences` counts the restarts of which each was the lowest state; a state that restarts only
+    passed on their way counts once. `reads` is the number of restarts that were made.
+    """
+
+    bits: NDArray[np.int8]
+    occurrences: NDArray[np.int64]
+    space: str
+    reads: int
+
+
+@dataclass(frozen=True, eq=False)
+class AnnealedWeights:
+    """The lowest distinct weights, in order; the other fields are those of `Annealed`."""
+
+    weights: Floats
+    occurrences: NDArray[np.int64]
+    reads: int
 
 
 def anneal(
@@ -54,13 +80,37 @@ def anneal(
     changes of energy that single moves make. `progress(done, total)` counts restarts. With a Dask
     `client` its workers make the restarts; the states are the same.
     """
+    with shown_by(progress), cluster.using(client):
+        found = annealed(
+            pubo,
+            reads=reads,
+            sweeps=sweeps,
+            keep=keep,
+            seed=seed,
+            space=space,
+            temperatures=temperatures,
+        )
+    return found.bits, found.space
+
+
+def annealed(
+    pubo: Pubo,
+    *,
+    reads: int = 100,
+    sweeps: int | None = None,
+    keep: int = 50,
+    seed: int = 0,
+    space: str = "auto",
+    temperatures: tuple[float, float] | None = None,
+) -> Annealed:
+    """Anneal as `anneal` does, and also count the restarts that found each state."""
     if space not in SPACES:
         raise InputError(f"space {space!r}; expected one of {', '.join(SPACES)}")
     check_counts(reads, sweeps, keep)
     if temperatures is not None and not 0 < temperatures[1] <= temperatures[0] < np.inf:
         raise InputError(f"temperatures {temperatures}; expected first >= last > 0")
     if not pubo.variables:
-        return np.zeros((1, 0), dtype=np.int8), "bits"
+        return Annealed(np.zeros((1, 0), dtype=np.int8), np.array([reads]), "bits", reads)
     keep = min(keep, 1 << min(pubo.variables, 40))
     cubic = weight_cubic(pubo) if space in ("auto", "weights") else None
     if cubic is None and space == "weights":
@@ -69,14 +119,14 @@ def anneal(
             "dropped terms, or it was not compiled from data; use space bits"
         )
     if cubic is not None and _has_choices(cubic.encoding):
-        with shown_by(progress), cluster.using(client):
-            weights = anneal_cubic(
-                cubic, reads=reads, sweeps=sweeps, keep=keep, seed=seed, temperatures=temperatures
-            )
-        return cubic.encoding.encode(weights), "weights"
+        lowest = anneal_cubic(
+            cubic, reads=reads, sweeps=sweeps, keep=keep, seed=seed, temperatures=temperatures
+        )
+        bits = cubic.encoding.encode(lowest.weights)
+        return Annealed(bits, lowest.occurrences, "weights", lowest.reads)
     search = Search(_over_bits, (pubo, sweeps, seed, temperatures), reads, keep)
-    with shown_by(progress), cluster.using(client):
-        return run_restarts(search).astype(np.int8), "bits"
+    found = run_restarts(search)
+    return Annealed(found.states.astype(np.int8), found.occurrences, "bits", found.made)
 
 
 def anneal_cubic(
@@ -88,14 +138,16 @@ def anneal_cubic(
     keep: int = 50,
     seed: int = 0,
     temperatures: tuple[float, float] | None = None,
-) -> Floats:
+) -> AnnealedWeights:
     """Anneal weights of a cubic; return up to `keep` lowest distinct ones, in order.
 
     `l0` is charged for each weight that is not zero.
     """
     check_counts(reads, sweeps, keep)
     search = Search(_over_weights, (cubic, l0, sweeps, seed, temperatures), reads, keep)
-    return np.asarray(run_restarts(search) * cubic.encoding.step, dtype=np.float64)
+    found = run_restarts(search)
+    weights = np.asarray(found.states * cubic.encoding.step, dtype=np.float64)
+    return AnnealedWeights(weights, found.occurrences, found.made)
 
 
 def _has_choices(encoding: Encoding) -> bool:
@@ -234,11 +286,12 @@ def _by_terms(pubo: Pubo) -> Callable[..., None]:
     order = np.argsort(members, kind="stable")
     terms = owner[order]
     term_starts = np.searchsorted(members[order], np.arange(pubo.variables + 1)).astype(np.int64)
+    wide = np.flatnonzero((sizes >= _WIDE) & (values < 0)).astype(np.int32)
 
     def run(sweeps: int, hot: float, cold: float, seed: int, pool: Any) -> None:
         anneal_terms(
-            members, starts, values, terms, term_starts, pubo.constant, sweeps, hot, cold, seed,
-            pool,
+            members, starts, values, terms, term_starts, wide, pubo.constant, sweeps, hot, cold,
+            seed, pool,
         )  # fmt: skip
 
     return run

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from qcompile.runtime.jit import jit
 from qcompile.runtime.random import generator, uniform
-from qcompile.solvers.pool_kernel import Pool, offer, zobrist
+from qcompile.solvers.pool_kernel import Pool, note_lowest, offer, zobrist
 
 __all__ = [
     "CUT_HINGE",
@@ -50,6 +50,7 @@ def _note(
 ) -> float:
     """Keep a state if it is low enough; return the energy that the next one must undercut."""
     if energy >= limit:
+        note_lowest(pool, energy, mark)  # another read may have found the same state
         return limit
     offer(pool, energy, mark, state)
     if pool.meta[0] < len(pool.energies):
@@ -128,6 +129,7 @@ def anneal_terms(
     values: NDArray[np.float64],
     terms: NDArray[np.int32],
     term_starts: NDArray[np.int64],
+    wide: NDArray[np.int32],
     constant: float,
     sweeps: int,
     hot: float,
@@ -138,7 +140,8 @@ def anneal_terms(
     """Anneal bits of any polynomial; `terms` lists for each variable the terms it is in.
 
     Each term knows how many of its members are off. It acts on the field of a bit when all others
-    are on: when nothing is off, or when that bit alone is.
+    are on: when nothing is off, or when that bit alone is. Sweeps also propose to set all bits of
+    terms in `wide`, with about as many flips as there are bits.
     """
     size = len(term_starts) - 1
     random = generator(seed)
@@ -151,6 +154,8 @@ def anneal_terms(
             field[members[member_starts[t]]] += values[t]
     energy = constant
     mark = np.uint64(0)
+    if len(wide):
+        offer(pool, energy, mark, bits)  # where each product is 0, and single flips may not lead
     for i in range(size):
         if uniform(random) < 0.5:
             energy += field[i]
@@ -161,6 +166,7 @@ def anneal_terms(
     growth = _growth(hot, cold, sweeps)
     beta = 1.0 / hot
     limit = np.inf
+    flipped = np.empty(size, dtype=np.int32)
     for _ in range(sweeps):
         for i in range(size):
             rise = -field[i] if bits[i] else field[i]
@@ -170,6 +176,30 @@ def anneal_terms(
                     i, bits, field, off, members, member_starts, values, terms, term_starts
                 )
                 limit = _note(pool, energy, mark, bits, limit)
+        visited = 0
+        while len(wide) and visited < size:
+            t = wide[int(uniform(random) * len(wide))]
+            visited += member_starts[t + 1] - member_starts[t]
+            count, rise, change = 0, 0.0, np.uint64(0)
+            for q in range(member_starts[t], member_starts[t + 1]):
+                i = members[q]
+                if not bits[i]:
+                    flipped[count] = i
+                    count += 1
+                    rise += field[i]
+                    change ^= _flip_terms(
+                        i, bits, field, off, members, member_starts, values, terms, term_starts
+                    )
+            if _accept(rise, beta, random):
+                energy += rise
+                mark ^= change
+                limit = _note(pool, energy, mark, bits, limit)
+            else:
+                for k in range(count):
+                    _flip_terms(
+                        flipped[k], bits, field, off, members, member_starts, values, terms,
+                        term_starts,
+                    )  # fmt: skip
         beta *= growth
 
 

@@ -71,7 +71,7 @@ def anneal_examples(
     problem = (data, loss, encoding, begin, l0, sweeps, seed, (hot, cold))
     search = Search(_over_margins, problem, reads, keep, each)
     with shown_by(progress), cluster.using(client):
-        found = run_restarts(search)
+        found = run_restarts(search).states
     return np.asarray(found * encoding.step, dtype=np.float64)
 
 

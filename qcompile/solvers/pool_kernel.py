@@ -7,20 +7,23 @@ from numpy.typing import NDArray
 
 from qcompile.runtime.jit import jit
 
-__all__ = ["Pool", "offer", "pool_of", "zobrist"]
+__all__ = ["Pool", "count_read", "note_lowest", "offer", "pool_of", "zobrist"]
 
 
 class Pool(NamedTuple):
-    """Energies, marks and states of the lowest so far.
+    """Energies, marks and states of the lowest so far, and how many reads each was the lowest of.
 
     ``meta`` holds how many places are filled, and which of them has the highest energy: that one is
-    replaced next.
+    replaced next. ``lowest`` and ``lowest_mark`` are those of the read that is running.
     """
 
     energies: NDArray[np.float64]
     marks: NDArray[np.uint64]
     states: NDArray[np.int32]
     meta: NDArray[np.int64]
+    reads: NDArray[np.int64]
+    lowest: NDArray[np.float64]
+    lowest_mark: NDArray[np.uint64]
 
 
 def pool_of(size: int, variables: int) -> Pool:
@@ -30,12 +33,16 @@ def pool_of(size: int, variables: int) -> Pool:
         np.zeros(size, dtype=np.uint64),
         np.zeros((size, variables), dtype=np.int32),
         np.zeros(2, dtype=np.int64),
+        np.zeros(size, dtype=np.int64),
+        np.full(1, np.inf),
+        np.zeros(1, dtype=np.uint64),
     )
 
 
 @jit
 def offer(pool: Pool, energy: float, mark: np.uint64, state: NDArray[np.int32]) -> None:
     """Add a state if its energy is below the highest in the pool and the state is new."""
+    note_lowest(pool, energy, mark)
     filled, worst = pool.meta[0], pool.meta[1]
     if filled == len(pool.energies) and energy >= pool.energies[worst]:
         return
@@ -49,11 +56,30 @@ def offer(pool: Pool, energy: float, mark: np.uint64, state: NDArray[np.int32]) 
     pool.energies[place] = energy
     pool.marks[place] = mark
     pool.states[place] = state
+    pool.reads[place] = 0
     worst = 0
     for other in range(pool.meta[0]):
         if pool.energies[other] > pool.energies[worst]:
             worst = other
     pool.meta[1] = worst
+
+
+@jit
+def note_lowest(pool: Pool, energy: float, mark: np.uint64) -> None:
+    """Remember a state if it is the lowest of the read that is running."""
+    if energy < pool.lowest[0]:
+        pool.lowest[0] = energy
+        pool.lowest_mark[0] = mark
+
+
+@jit
+def count_read(pool: Pool) -> None:
+    """End a read: count it for its lowest state, if that is among the lowest of all reads."""
+    for place in range(pool.meta[0]):
+        if pool.marks[place] == pool.lowest_mark[0]:
+            pool.reads[place] += 1
+            break
+    pool.lowest[0] = np.inf
 
 
 @jit

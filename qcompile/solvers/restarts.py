@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from qcompile.stages.arrays import Floats
 
 __all__ = [
     "DEFAULT_SWEEPS",
+    "Found",
     "One",
     "Search",
     "check_counts",
@@ -32,6 +34,8 @@ _log = logging.getLogger("qcompile")
 _HOT, _COLD = 0.5, 0.02
 DEFAULT_SWEEPS = 200
 _GROUPS, _TASKS_A_THREAD = 64, 8
+# Larger groups would be reported, and merged, long after they could be.
+_LARGEST_GROUP = 256
 _MERGED = 16  # groups whose states are held until they are sorted
 _MOST_SWEEPS, _MOST_KEPT = 10_000_000, 100_000
 
@@ -49,7 +53,25 @@ def check_counts(reads: int, sweeps: int | None, keep: int) -> None:
 
 
 One = Callable[[int, Any], None]
-Found = tuple[Floats, NDArray[np.int32]]  # energies and states
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The lowest states of some restarts.
+
+    `reads` counts the restarts of which each was the lowest; 0 is a state that restarts only passed
+    on their way. `made` is the number of restarts.
+    """
+
+    energies: Floats
+    states: NDArray[np.int32]
+    reads: NDArray[np.int64]
+    made: int
+
+    @property
+    def occurrences(self) -> NDArray[np.int64]:
+        """The reads of each state; a state that was only passed was found once."""
+        return np.maximum(1, self.reads)
 
 
 def temperatures_from(changes: Floats) -> tuple[float, float]:
@@ -78,70 +100,102 @@ class Search:
     @property
     def groups(self) -> range:
         """The number of the first restart of each group."""
-        return range(0, self.reads, self._size)
+        return range(0, self.reads, self.size)
 
     @property
-    def _size(self) -> int:
-        return max(1, -(-self.reads // _GROUPS)) if self.each is None else 1
+    def size(self) -> int:
+        """The number of restarts of a group; a large pool is worth more of them."""
+        if self.each is not None:
+            return 1
+        return max(1, min(-(-self.reads // _GROUPS), max(_LARGEST_GROUP, self.keep)))
 
-    def run(self, starts: Sequence[int]) -> Iterator[Found]:
-        """Yield the lowest states of each group, in the order of the groups."""
-        from qcompile.solvers.pool_kernel import pool_of
+    def run(
+        self, starts: Sequence[int], under_way: UnderWay | None = None
+    ) -> Generator[Found, None, None]:
+        """Yield the lowest states of each group, in the order of the groups.
+
+        Groups leave what they have in `under_way`, also if they are interrupted.
+        """
+        from qcompile.solvers.pool_kernel import count_read, pool_of
 
         one, variables = self.prepare(*self.problem)
+        shared = UnderWay() if under_way is None else under_way
 
         def group(start: int) -> Found:
             pool = pool_of(self.keep, variables)
-            for number in range(start, min(self.reads, start + self._size)):
-                one(number, pool)
-            filled = int(pool.meta[0])
-            return pool.energies[:filled], pool.states[:filled]
+            made = 0
+            try:
+                for number in range(start, min(self.reads, start + self.size)):
+                    if shared.stop.is_set():
+                        break
+                    one(number, pool)
+                    count_read(pool)
+                    made += 1
+            finally:
+                filled = int(pool.meta[0])
+                found = Found(
+                    pool.energies[:filled], pool.states[:filled], pool.reads[:filled], made
+                )
+                if made and under_way is not None:
+                    under_way.groups[start] = found
+            return found
 
-        return ordered(group, starts)
+        return ordered(group, starts, stop=shared.stop.set)
 
 
-def run_restarts(search: Search) -> NDArray[np.int32]:
+@dataclass
+class UnderWay:
+    """Groups by their first restart that nobody has taken yet; `stop` ends them early."""
+
+    stop: threading.Event = field(default_factory=threading.Event)
+    groups: dict[int, Found] = field(default_factory=dict)
+
+
+def run_restarts(search: Search) -> Found:
     """Run all restarts and return the lowest states of all; report how many are done.
 
-    With a current Dask client its workers make the restarts; the states are the same. Ctrl-C after
-    the first group ends the search and keeps the lowest states so far.
+    With a current Dask client its workers make the restarts; the states are the same. Ctrl-C ends
+    the search after the restarts that are running, and keeps the lowest states so far.
     """
     client = cluster.current()
-    results = search.run(search.groups) if client is None else _on_workers(search, client)
+    left = UnderWay()
+    results = search.run(search.groups, left) if client is None else _on_workers(search, client)
     waiting: list[Found] = []
     firsts: list[Found] = []
     try:
         for done, found in enumerate(results, 1):
             # sorting after every group would take longer than a small group itself
             waiting.append(found)
+            left.groups.pop(search.groups[done - 1], None)
             if len(waiting) > _MERGED:
                 waiting = [_lowest(waiting, search.keep)]
             if search.each is not None:
                 firsts.append(_lowest([found], search.each))
-            share = -(-done * search.reads // len(search.groups))
-            report(min(search.reads, share), search.reads)
+            report(min(search.reads, done * search.size), search.reads)
     except KeyboardInterrupt:
+        results.close()  # waits for the restarts that are running
+        waiting += left.groups.values()
         if not waiting:
             raise
         _log.warning("interrupted: keeping the best states so far")
     lowest = _lowest(waiting, search.keep)
-    if not firsts:
-        return lowest[1]
-    return _some_of_each(firsts, lowest, search.keep)[1]
+    return _some_of_each(firsts, lowest, search.keep) if firsts else lowest
 
 
 def _some_of_each(firsts: list[Found], lowest: Found, keep: int) -> Found:
     """Return the lowest states of each read, filled up with the lowest of all reads."""
     distinct = _lowest(firsts, keep)
-    taken = {state.tobytes() for state in distinct[1]}
-    others = [i for i, state in enumerate(lowest[1]) if state.tobytes() not in taken]
-    chosen = others[: keep - len(distinct[0])]
-    return _lowest([distinct, (lowest[0][chosen], lowest[1][chosen])], keep)
+    taken = {state.tobytes() for state in distinct.states}
+    others = [i for i, state in enumerate(lowest.states) if state.tobytes() not in taken]
+    chosen = others[: keep - len(distinct.energies)]
+    more = Found(lowest.energies[chosen], lowest.states[chosen], lowest.reads[chosen], 0)
+    return _lowest([distinct, more], keep)
 
 
-def _on_workers(search: Search, client: Any) -> Iterator[Found]:
-    count = min(len(search.groups), _TASKS_A_THREAD * cluster.threads_of(client))
-    shares = [list(map(int, share)) for share in np.array_split(np.array(search.groups), count)]
+def _on_workers(search: Search, client: Any) -> Generator[Found, None, None]:
+    groups = search.groups
+    count = min(len(groups), max(_TASKS_A_THREAD * cluster.threads_of(client), len(groups) // 16))
+    shares = [list(map(int, share)) for share in np.array_split(np.array(groups), count)]
     for results in cluster.in_order(client, _some_groups, shares, search):
         yield from results
 
@@ -151,9 +205,13 @@ def _some_groups(starts: Sequence[int], search: Search) -> list[Found]:
 
 
 def _lowest(found: Sequence[Found], keep: int) -> Found:
-    """Return the lowest distinct states, in order of energy."""
-    energies = np.concatenate([part[0] for part in found])
-    states = np.concatenate([part[1] for part in found])
-    _, first = np.unique(states, axis=0, return_index=True)
-    order = first[np.argsort(energies[first], kind="stable")][:keep]
-    return energies[order], states[order]
+    """Return the lowest distinct states, in order of energy, with all reads of each."""
+    energies = np.concatenate([part.energies for part in found])
+    states = np.concatenate([part.states for part in found])
+    _, first, same = np.unique(states, axis=0, return_index=True, return_inverse=True)
+    reads = np.bincount(
+        same.reshape(-1), np.concatenate([part.reads for part in found]), len(first)
+    ).astype(np.int64)
+    order = np.argsort(energies[first], kind="stable")[:keep]
+    chosen = first[order]
+    return Found(energies[chosen], states[chosen], reads[order], sum(part.made for part in found))

@@ -14,7 +14,7 @@ from qcompile.files.machines import MachineSource, load_machine
 from qcompile.reduction.restore import restore
 from qcompile.runtime import cluster
 from qcompile.runtime.progress import Progress, shown_by
-from qcompile.solvers.anneal import anneal
+from qcompile.solvers.anneal import annealed
 from qcompile.solvers.dwave import sample_with_ocean, structured_sampler
 from qcompile.solvers.exact import enumerate_lowest, exact_energies
 from qcompile.solvers.options import SolveInfo
@@ -46,6 +46,9 @@ def solve(
     client: Any = None,
 ) -> Samples:
     """Search for low energies; the samples are distinct and in order of energy.
+
+    Occurrences count reads: of "anneal" the restarts of which a state was the lowest, at least 1;
+    "exact" visits every state once.
 
     `problem` may be the file of a QUBO or of a polynomial, and `machine` a name or a TOML file.
 
@@ -83,7 +86,9 @@ def solve(
     own = SolveInfo(name, seed=seed, reads=reads, seconds=time.perf_counter() - began)
     if solver != "exact":  # its states are in the order of sums that were not rounded
         found = found.lowest(keep)
-    return replace(found, info={**found.info, **own.to_dict()})
+    # after Ctrl-C fewer restarts were made than asked for
+    made = {"reads": found.info["reads"]} if solver == "anneal" else {}
+    return replace(found, info={**found.info, **own.to_dict(), **made})
 
 
 def _check_cluster(solver: str | Any) -> None:
@@ -109,8 +114,9 @@ def _anneal(
     seed: int,
 ) -> Samples:
     pubo = _polynomial(problem)
-    bits, space = anneal(pubo, reads=reads, sweeps=sweeps, keep=keep, seed=seed)
-    return samples_of(pubo, bits, info={"space": space})
+    found = annealed(pubo, reads=reads, sweeps=sweeps, keep=keep, seed=seed)
+    info = {"space": found.space, "reads": found.reads}
+    return samples_of(pubo, found.bits, occurrences=found.occurrences, info=info)
 
 
 def _exact(problem: Pubo | Qubo | Embedded, keep: int) -> Samples:

@@ -165,7 +165,7 @@ def _over_weights(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo]:
     began = time.perf_counter()
     with passing("solve (anneal)"):
         cubic = cubic_of_moments(task.moments, loss, task.bits)
-        weights = anneal_cubic(
+        lowest = anneal_cubic(
             cubic,
             l0=task.l0,
             reads=options.reads,
@@ -173,18 +173,19 @@ def _over_weights(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo]:
             keep=min(options.keep, 1 << min(cubic.encoding.variables, 40)),
             seed=options.seed,
         )
+        weights = lowest.weights
         energies = cubic.energies(weights) + task.l0 * np.count_nonzero(weights, axis=1)
     info = SolveInfo(
         "anneal",
         space="weights",
         seed=options.seed,
-        reads=options.reads,
+        reads=lowest.reads,
         seconds=time.perf_counter() - began,
     )
     bits = cubic.encoding.encode(weights)
     if problem.variables > cubic.encoding.variables:  # an indicator of each weight that is not 0
         bits = np.concatenate([bits, (weights != 0).astype(np.int8)], axis=1)
-    samples = samples_of(problem, bits, info=info.to_dict())
+    samples = samples_of(problem, bits, occurrences=lowest.occurrences, info=info.to_dict())
     clock.stage("anneal", f"{len(samples):,} states")
     return replace(samples, energies=frozen(energies)).lowest(options.keep), problem
 
@@ -238,10 +239,15 @@ def _without_terms(task: Task, loss: Loss) -> Pubo:
 
 
 def _effort(rows: Dataset, options: SolveOptions) -> tuple[int, int]:
-    """Return restarts and sweeps: the requested numbers, or fewer if the data are large."""
+    """Return restarts and sweeps: the requested numbers, or fewer if the data are large.
+
+    If sweeps are asked for, both are as asked.
+    """
+    if options.sweeps is not None:
+        return options.reads, options.sweeps
     room = _WORK / max(1.0, rows.density * len(rows) * rows.features)
     fewest, most = _SWEEPS
-    sweeps = options.sweeps or int(min(max(room / options.reads, fewest), most))
+    sweeps = int(min(max(room / options.reads, fewest), most))
     enough = max(options.reads // _FEWEST, int(room / sweeps), 1)
     return min(options.reads, enough), sweeps
 

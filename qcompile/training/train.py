@@ -23,6 +23,7 @@ from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.machine import Machine
+from qcompile.stages.samples import Samples
 from qcompile.training.in_rounds import RoundsTask, train_in_rounds
 from qcompile.training.l2_path import FOLDS
 from qcompile.training.options import OptionsByName, TrainOptions
@@ -213,5 +214,20 @@ def _by_one_polynomial(
         errors=errors,
         baseline=rows.baseline_error,
         l2=fitted.l2,
-        notes=(*fitted.notes, *warnings_for(fitted, rows, classifier.weights, energy)),
+        notes=(
+            *fitted.notes,
+            *warnings_for(fitted, rows, classifier.weights, energy),
+            *_fewer_reads(samples, options),
+        ),
     )
+
+
+def _fewer_reads(samples: Samples, options: SolveOptions) -> list[str]:
+    """Return a note if fewer restarts were made than were asked for."""
+    made = samples.info.get("reads", options.reads)
+    if made >= options.reads:
+        return []
+    return [
+        f"{made:,} of {options.reads:,} reads were made, because each visits every row many times: "
+        "give sweeps= too for all of them"
+    ]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from qcompile import (
     Encoding,
     InputError,
+    Pubo,
     anneal,
     compile,
     discretize,
@@ -85,3 +86,67 @@ def test_weights_with_bounds_are_annealed_from_their_own_origin() -> None:
     assert space == "weights"
     energies = pubo.energies(bits)
     assert energies == pytest.approx(np.sort(np.unique(brute_force(pubo).round(12)))[:30])
+
+
+@pytest.mark.parametrize("size", [9, 15, 40])
+def test_a_single_product_of_many_bits_is_found(size: int) -> None:
+    """Single flips meet all bits on once in 2^size states."""
+    pubo = Pubo.from_dict({tuple(range(size)): -1.0}, variables=size + 3)
+    found = solve(pubo, reads=2, keep=3)
+    assert found.energies[0] == -1.0 and found.bits[0, :size].all()
+    assert solve(pubo, reads=2, keep=3, seed=0).bits.tolist() == found.bits.tolist()
+
+
+def test_products_that_overlap_and_are_punished_are_weighed() -> None:
+    """The one of 15 bits is best alone: with the next bit 7 are added, with all 29 both are."""
+    terms = {tuple(range(15)): -5.0, tuple(range(10, 30)): -4.0, tuple(range(16)): 7.0}
+    pubo = Pubo.from_dict(terms | {(i,): 0.1 for i in range(30)})
+    found = solve(pubo, reads=20)
+    assert found.energies[0] == pytest.approx(-3.5)
+    assert found.bits[0].tolist() == [1] * 15 + [0] * 15
+    assert found.energies == pytest.approx(pubo.energies(found.bits))
+
+
+@pytest.mark.parametrize("keep", [1, 50])
+def test_reads_are_counted(keep: int) -> None:
+    """An easy problem: every restart ends in its minimum. Two equal minima share the restarts."""
+    easy = Pubo.from_dict({(0, 1): -4.0, (0,): 1.0, (1,): 1.0, (2,): -1.0})
+    assert solve(easy, reads=130, keep=keep).occurrences[0] == 130
+    twice = Pubo.from_dict({(0, 1): 2.0, (0,): -1.0, (1,): -1.0})
+    found = solve(twice, reads=130, keep=max(2, keep))
+    assert found.energies[:2].tolist() == [-1.0, -1.0]
+    assert found.occurrences[:2].sum() == 130 and found.occurrences.min() >= 1
+    assert found.info["reads"] == 130
+    assert solve(easy, solver="exact").occurrences.tolist() == [1] * 8
+
+
+def test_counts_are_those_of_single_restarts_in_bits_and_in_weights() -> None:
+    """One restart at a time, with the seeds that the restarts of a search have, is the judge."""
+    rough = polynomial(22, 4, seed=3)
+    weights = compile("breast-cancer", bits=3, features=5, scale="standard", bias=True).pubo
+    for pubo, sweeps in ((rough, 2), (weights, 3)):
+        found = solve(pubo, reads=40, sweeps=sweeps, keep=1000)
+        ends = [_restart(pubo, number, sweeps) for number in range(40)]
+        times = {row: ends.count(row) for row in ends}
+        known = dict(zip(map(tuple, found.bits.tolist()), found.occurrences.tolist(), strict=True))
+        assert len(times) > 1
+        for row, count in times.items():
+            assert known[row] == count
+
+
+def _restart(pubo: Pubo, number: int, sweeps: int) -> tuple[int, ...]:
+    """Return the lowest state of one restart of seed 0."""
+    from qcompile.solvers.anneal import _over_bits, _over_weights
+    from qcompile.solvers.pool_kernel import pool_of
+
+    cubic = weight_cubic(pubo)
+    if cubic is None:
+        one, size = _over_bits(pubo, sweeps, 0, None)
+    else:
+        one, size = _over_weights(cubic, 0.0, sweeps, 0, None)
+    pool = pool_of(1, size)
+    one(number, pool)
+    state = pool.states[0]
+    if cubic is not None:
+        state = cubic.encoding.encode(state[None] * cubic.encoding.step)[0]
+    return tuple(state.tolist())

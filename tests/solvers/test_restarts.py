@@ -3,12 +3,15 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 
 from qcompile import Encoding, Loss, anneal_examples, compile, read, solve
+from qcompile.solvers.pool_kernel import offer, pool_of
+from qcompile.solvers.restarts import Search, run_restarts
 from tests.by_brute_force import brute_force
 from tests.problems import polynomial
 
@@ -89,3 +92,47 @@ def test_the_pool_holds_distinct_states() -> None:
     found = solve(pubo, reads=50, keep=20)
     assert len(found) == 20
     assert found.energies == pytest.approx(np.sort(brute_force(pubo))[:20])
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_keeps_a_group_that_is_under_way(
+    workers: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A group that would take minutes ends after the restart that runs, and is not lost."""
+    monkeypatch.setattr("qcompile.runtime.threads.cores", lambda: workers)
+    begun = threading.Event()
+
+    def prepare() -> tuple[Any, int]:
+        def one(number: int, pool: Any) -> None:
+            time.sleep(0.02)
+            offer(pool, float(number), np.uint64(number + 1), np.array([number], dtype=np.int32))
+            begun.set()
+
+        return one, 1
+
+    def interrupt() -> None:
+        begun.wait(60)
+        time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    search = Search(prepare, (), reads=1_000_000, keep=5)
+    assert len(search.groups) > 1000
+    offer(pool_of(1, 1), 0.0, np.uint64(1), np.zeros(1, dtype=np.int32))  # compiles it
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    began = time.monotonic()
+    found = run_restarts(search)
+    thread.join()
+    assert time.monotonic() - began < 3  # one group takes 5 seconds
+    assert "keeping the best states so far" in caplog.text
+    assert found.states[0, 0] == 0 and found.reads[0] == 1
+    assert 1 <= found.made < 256
+
+
+def test_groups_are_small_for_any_number_of_reads() -> None:
+    def size(reads: int, keep: int = 50) -> int:
+        return Search(lambda: (lambda number, pool: None, 1), (), reads, keep).size
+
+    assert [size(1), size(100), size(6400)] == [1, 2, 100]
+    assert size(10**6) == size(10**9) == 256
+    assert size(10**9, keep=5000) == 5000

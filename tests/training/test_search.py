@@ -68,7 +68,7 @@ def test_small_data_get_all_restarts_and_large_ones_a_fifth_at_least() -> None:
     assert _effort(small, options) == (40, 1000)
     large = read("synthetic:examples=200000,features=100")
     assert _effort(large, options) == (8, 200)
-    assert _effort(large, SolveOptions(reads=40, sweeps=7)) == (8, 7)
+    assert _effort(large, SolveOptions(reads=40, sweeps=7)) == (40, 7)
     assert _effort(large, SolveOptions(reads=1)) == (1, 200)
 
 
@@ -108,3 +108,15 @@ def test_more_weights_than_a_cubic_holds_are_annealed_over_the_margins(
     found = train(cancer, bits=2, options=SolveOptions(reads=20))
     assert found.samples is not None and found.samples.info["space"] == "margins"
     assert found.errors["train"] < 0.2
+
+
+def test_fewer_restarts_than_asked_for_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qcompile.training.search._WORK", 1e4)
+    rows = read("breast-cancer")
+
+    def notes(options: SolveOptions) -> str:
+        found = train(rows, bits=4, loss=LossOptions(order=6), options=options)
+        return " ".join(found.notes)
+
+    assert "10 of 50 reads were made" in notes(SolveOptions(reads=50))
+    assert "reads were made" not in notes(SolveOptions(reads=20, sweeps=3))
