@@ -4,6 +4,8 @@ The low bits of a block are summed over subsets, one addition for each bit and s
 follow a Gray code, each step of which changes only the terms of one bit.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -147,7 +149,7 @@ def _is_before(
 
 
 @jit
-def _sum_over_subsets(base: NDArray[np.int64], block: NDArray[np.int64], low_bits: int) -> None:
+def _sum_over_subsets(base: NDArray[Any], block: NDArray[Any], low_bits: int) -> None:
     """Compute the value at every assignment from the coefficients of subsets."""
     size = len(base)
     for s in range(size):

@@ -41,7 +41,7 @@ class Terms:
     @property
     def degrees(self) -> NDArray[np.int64]:
         """The number of bits of each term."""
-        return np.count_nonzero(self.sets < self.bits, axis=1).astype(np.int64)
+        return np.asarray(np.count_nonzero(self.sets < self.bits, axis=1), dtype=np.int64)
 
     def plus(self, pubo: Pubo, sign: float = 1.0) -> Terms:
         """Return the sum with a polynomial, or the difference; terms that cancel stay."""
@@ -53,9 +53,8 @@ class Terms:
                 values.append(sign * coefficients)
                 sizes.append(np.abs(coefficients))
         constant = self.constant + sign * pubo.constant
-        return _collected(
-            self.bits, constant, *(np.concatenate(part) for part in (rows, values, sizes))
-        )
+        joined = np.concatenate(rows), np.concatenate(values), np.concatenate(sizes)
+        return _collected(self.bits, constant, *joined)
 
 
 def _collected(

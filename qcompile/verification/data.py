@@ -53,6 +53,8 @@ def check_data(
         return _failed(f"{data.features} features; expected {encoding.features}")
     if qubo.preparation is not None and not prepared_alike(qubo.preparation, data.preparation):
         return _failed("the QUBO names labels or columns otherwise than these rows have them")
+    if qubo.source.rows not in (None, len(data)):
+        return _failed(f"{len(data):,} rows; it was compiled from {qubo.source.rows:,}")
     objective = _objective(qubo, encoding, data)
     if objective is None:
         return _failed("the QUBO of a step without its centre, or without its loss")
@@ -73,7 +75,10 @@ def check_data(
             )
         detail = f"{assignments} random assignments agree with the risk of {len(data):,} rows"
         return Check(_NAME, True, f"{detail}, up to rounding")
-    return _check_all_terms(qubo, terms, objective, charges)
+    if qubo.loss is None:
+        return _failed("terms of a step are never dropped")
+    order = max(qubo.loss.order, 2 if qubo.loss.l2 else 1)
+    return _check_all_terms(qubo, terms, objective, charges, order)
 
 
 def _failed(detail: str) -> Check:
@@ -225,10 +230,10 @@ def _objective(qubo: Qubo, encoding: Encoding, data: Dataset) -> _Objective | No
     return None
 
 
-def _check_all_terms(qubo: Qubo, terms: Terms, objective: _Objective, charges: Pubo) -> Check:
+def _check_all_terms(
+    qubo: Qubo, terms: Terms, objective: _Objective, charges: Pubo, order: int
+) -> Check:
     """Compare each term with that of the rows: those that are missing must be what was dropped."""
-    assert qubo.loss is not None
-    order = max(qubo.loss.order, 2 if qubo.loss.l2 else 1)
     risk, sizes = _terms_of(objective, qubo.logical, order)
     rows = f"these {len(objective.data):,} rows"
     share = rounding(len(objective.data) + (1 << order))
@@ -269,7 +274,7 @@ def _terms_of(objective: _Objective, variables: int, order: int) -> tuple[Pubo, 
     chooses = np.array([[comb(i, t) for i in range(size)] for t in range(order + 1)])
     values, sizes, members = [], [], []
     for degree in range(min(order, size) + 1):
-        rows = np.array(list(combinations(range(size), degree)), np.int32).reshape(-1, degree)
+        rows = np.array(list(combinations(range(size), degree)), np.int32)
         rows = rows[np.argsort(_places(rows, chooses))]
         both = [objective.at(_bits(part, size)) for part in _parts(rows)]
         values.append(np.concatenate([one for one, _ in both]))

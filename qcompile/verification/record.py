@@ -56,6 +56,8 @@ def _contradiction(qubo: Qubo) -> str:
         )
     if isinstance(encoding, Step) != (qubo.around is not None):
         return "a step without its fit, or a fit without its step"
+    if isinstance(encoding, Step) and (qubo.dropped or qubo.l0):
+        return "a step with an l0 regulariser or with dropped terms"
     of_loss = encoding.zeta if loss is None else loss.zeta
     if not isinstance(encoding, Step) and not math.isclose(encoding.zeta, of_loss, rel_tol=1e-12):
         return f"weights up to {encoding.zeta:g}, but a loss for weights up to {of_loss:g}"
@@ -159,10 +161,12 @@ def prepared_alike(one: Preparation, two: Preparation) -> bool:
         return False
     if (one.unit_norm, one.bias, one.features) != (two.unit_norm, two.bias, two.features):
         return False
-    columns = [np.arange(p.raw_features) if p.columns is None else p.columns for p in (one, two)]
-    if not np.array_equal(*columns):
+    mine, theirs = (
+        np.arange(p.raw_features) if p.columns is None else p.columns for p in (one, two)
+    )
+    if not np.array_equal(mine, theirs):
         return False
-    number = len(columns[0])
+    number = len(mine)
     return _near(one.center, two.center, np.zeros(number)) and _near(
         one.scale, two.scale, np.ones(number)
     )
