@@ -6,7 +6,6 @@ from pathlib import Path
 
 import orjson
 
-from qcompile.errors import FormatError
 from qcompile.files.atomic import write_atomically
 from qcompile.files.guarded import (
     as_record,
@@ -16,6 +15,7 @@ from qcompile.files.guarded import (
     header_of,
     read_json,
 )
+from qcompile.files.pubo import numbers
 from qcompile.stages.arrays import frozen
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.preparation import Preparation
@@ -41,9 +41,7 @@ def load_classifier(path: str | Path) -> Classifier:
     with explained(path):
         content = read_json(path)
         check_header(content, "model")
-        weights = frozen(content["weights"])
-        if weights.ndim != 1:
-            raise FormatError("weights: expected a plain list of numbers")
+        weights = frozen(numbers(content["weights"]))
         check_finite(weights)
         preparation = Preparation.from_dict(content["preparation"])
         for array in (preparation.center, preparation.scale):

@@ -15,6 +15,7 @@ from qcompile.files.guarded import (
     as_record,
     check_header,
     explained,
+    finite,
     header_of,
     read_json,
     whole_number,
@@ -34,7 +35,7 @@ __all__ = [
 
 TARGET_ENDINGS = (".json", ".bqm")
 _MOST_VARIABLES = 1 << 20
-_TEXTS = ("name", "topology", "title", "source")
+_TEXTS = ("name", "topology", "title", "source", "date")
 _LONGEST_TEXT = 1000
 
 
@@ -111,7 +112,8 @@ def _machine_from_dict(values: Mapping[str, Any]) -> Machine:
         **values,
         **{f"{k}_range": None for k in named},
         **read_ranges({k: v for k, v in named.items() if v is not None}),
-        "shape": tuple(int(s) for s in values["shape"]),
+        "shape": tuple(whole_number(s) for s in values["shape"]),
+        **{name: _count(values[name], name) for name in ("qubits", "couplers")},
         "precision": None if values["precision"] is None else _pair(values["precision"]),
     }
     for name in _TEXTS:
@@ -119,9 +121,20 @@ def _machine_from_dict(values: Mapping[str, Any]) -> Machine:
             raise FormatError(f"the machine's {name}: expected a short text")
     if plain["h_range"] is None or plain["j_range"] is None:
         raise FormatError("the machine's range of h or J is missing")
-    plain["dead_qubits"] = frozenset(int(q) for q in values["dead_qubits"])
-    plain["dead_couplers"] = frozenset((int(a), int(b)) for a, b in values["dead_couplers"])
+    plain["dead_qubits"] = frozenset(whole_number(q) for q in values["dead_qubits"])
+    plain["dead_couplers"] = frozenset(
+        (whole_number(a), whole_number(b)) for a, b in values["dead_couplers"]
+    )
     return Machine(**plain)
+
+
+def _count(value: Any, name: str) -> int | None:
+    """Return a published number of the machine, or None if there is none."""
+    if value is None:
+        return None
+    if whole_number(value) < 1:
+        raise FormatError(f"the machine's {name} is {value}; expected a whole number above 0")
+    return int(value)
 
 
 def check_target_ending(path: str | Path) -> str:
@@ -133,7 +146,7 @@ def check_target_ending(path: str | Path) -> str:
 
 
 def _pair(values: Any) -> tuple[float, float]:
-    first, second = (float(v) for v in values)
+    first, second = (finite(v) for v in values)
     if not (0 < first < 1e12 and 0 < second < 1e12):
         raise FormatError("precision: expected two numbers above 0")
     return first, second

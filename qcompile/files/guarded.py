@@ -56,6 +56,10 @@ _DEEPEST = 40
 _JSON_COST = 12  # bytes of memory per byte of JSON
 _LARGEST_STREAM = 1 << 28  # from a pipe or a device, whose size is unknown
 _LARGEST_HEADER = 1 << 28
+# Arrays of a .npz file may be compressed, but not into a file that is so many times smaller.
+_MOST_EXPANDED, _SMALL_ARRAYS = 50, 1 << 24
+_ENCRYPTED = 0x1 | 0x40 | 0x2000  # flags of a member of a zip file
+_LOCAL_HEADER = struct.Struct("<4sHH")  # how a member begins: mark, version, flags
 # What NumPy writes before plain numbers. Its own parser evaluates any Python literal.
 _ARRAY_HEADER = re.compile(
     rb"\{'descr': '([<>|=]?[a-zA-Z?]\d*)', 'fortran_order': (False|True), "
@@ -103,7 +107,9 @@ def as_record(value: Any) -> dict[str, Any]:
 
 
 def finite(value: Any) -> float:
-    """Return a finite number, or raise FormatError."""
+    """Return a finite number, or raise FormatError; text and truth values are not numbers."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise FormatError(f"{one_line(value)[:40]!r} where a number belongs")
     number = float(value)
     if not math.isfinite(number):
         raise FormatError("a number is NaN or infinite")
@@ -112,6 +118,8 @@ def finite(value: Any) -> float:
 
 def whole_number(value: Any) -> int:
     """Return an integer of at most 64 bits: orjson cannot write larger ones."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise FormatError(f"{one_line(value)[:40]!r} where a whole number belongs")
     number = int(value)
     if not -(2**63) <= number < 2**63:
         raise FormatError("an integer exceeds 64 bits")
@@ -258,6 +266,7 @@ def kind_of(path: str | Path) -> str:
                 entry = archive.getinfo("header.npy")
                 if entry.file_size > _LARGEST_HEADER:
                     raise FormatError("the header is too large")
+                _check_expansion(entry.file_size, Path(path).stat().st_size)
                 header = orjson.loads(_read_member(archive, entry).tobytes())
             return str(header["type"])
         found = re.search(rb'"type"\s*:\s*"([^"]*)"', beginning(path, 4096))
@@ -283,6 +292,7 @@ def read_npz(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, NDA
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
         total = sum(entry.file_size for entry in entries)
+        _check_expansion(total, Path(path).stat().st_size)
         memory.require(3 * total, f"{path}: reading {memory.human(total)}", "use a larger machine")
         arrays = {e.filename.removesuffix(".npy"): _read_member(archive, e) for e in entries}
     if "header" not in arrays:
@@ -292,9 +302,33 @@ def read_npz(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, NDA
     return header, arrays
 
 
+def _check_expansion(total: int, size: int) -> None:
+    """Raise FormatError if arrays are far larger than the file that holds them."""
+    if total > max(_SMALL_ARRAYS, _MOST_EXPANDED * size):
+        raise FormatError(
+            f"{memory.human(total)} of arrays in {memory.human(size)}; expected at most "
+            f"{_MOST_EXPANDED} times the size of the file"
+        )
+
+
+def _check_plain(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
+    """Raise FormatError if a member says that it is encrypted, in the directory or where it begins.
+
+    zipfile looks only into the directory.
+    """
+    stream = archive.fp
+    assert stream is not None  # the archive is open
+    stream.seek(entry.header_offset)
+    start = stream.read(_LOCAL_HEADER.size)
+    flags = _LOCAL_HEADER.unpack(start)[2] if len(start) == _LOCAL_HEADER.size else 0
+    if (flags | entry.flag_bits) & _ENCRYPTED:
+        raise FormatError(f"array {entry.filename!r} is encrypted; expected plain numbers")
+
+
 def _read_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
     """Read one array after checking that it is as large as its header claims."""
     name = repr(entry.filename)
+    _check_plain(archive, entry)
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise FormatError(f"array {name}: invalid compression; expected stored or deflated")
     with archive.open(entry) as member:

@@ -30,7 +30,7 @@ import orjson
 
 from qcompile.errors import FormatError, InputError
 from qcompile.files import guarded, qubo
-from qcompile.files.pubo import load_pubo
+from qcompile.files.pubo import HIGHEST_DEGREE, load_pubo
 from qcompile.stages.labels import Label, checked_label, checked_labels, first_repeated, shown
 from qcompile.stages.origin import Origin
 from qcompile.stages.pubo import Pubo
@@ -51,8 +51,6 @@ __all__ = [
 
 Terms: TypeAlias = Iterable[tuple[Iterable[Label], float]]
 VARTYPES = ("BINARY", "SPIN")
-# A polynomial has an array for each degree: one absurd term must not create millions of them.
-_HIGHEST_DEGREE = 1000
 # Memory per character of text: Python lists are large, and terms exist twice for a while.
 _BYTES_A_CHARACTER = 60
 _BEGINNING = 4096
@@ -299,8 +297,8 @@ def numbered(
         key = _key([place[member] for member in members], vartype)
         merged[key] = merged.get(key, 0.0) + value
     degree = max(map(len, merged), default=0)
-    if degree > _HIGHEST_DEGREE:
-        raise InputError(f"a term of {degree:,} variables; expected at most {_HIGHEST_DEGREE:,}")
+    if degree > HIGHEST_DEGREE:
+        raise InputError(f"a term of {degree:,} variables; expected at most {HIGHEST_DEGREE:,}")
     pubo = Pubo.from_dict(merged, variables=len(names))  # raises if a sum is not finite
     return (spins_to_bits(pubo) if vartype == "SPIN" else pubo), names
 

@@ -60,11 +60,11 @@ def loss_to_dict(loss: Loss) -> dict[str, Any]:
 def loss_from_dict(values: Mapping[str, Any]) -> Loss:
     """Return the loss of a record that `loss_to_dict` made."""
     return Loss(
-        coefficients=tuple(float(a) for a in values["coefficients"]),
+        coefficients=tuple(finite(a) for a in values["coefficients"]),
         fit=str(values["fit"]),
-        prior_std=float(values["prior_std"]),
-        range_=float(values["range"]),
-        l2=float(values["l2"]),
+        prior_std=finite(values["prior_std"]),
+        range_=finite(values["range"]),
+        l2=finite(values["l2"]),
         omega=None if values["omega"] is None else finite(values["omega"]),
         notes=tuple(str(note) for note in values["notes"]),
     )

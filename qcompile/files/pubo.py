@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -25,6 +26,7 @@ from qcompile.files.guarded import (
     preparation_to_dict,
     read_json,
     read_npz,
+    whole_number,
     write_npz,
 )
 from qcompile.files.loss import loss_from_dict, loss_to_dict
@@ -38,6 +40,7 @@ from qcompile.stages.source import Source
 from qcompile.stages.step import Step
 
 __all__ = [
+    "HIGHEST_DEGREE",
     "around_from_dict",
     "around_to_dict",
     "check_widths",
@@ -53,6 +56,10 @@ __all__ = [
 
 # Terms store their variables as 32-bit integers.
 _MOST_VARIABLES = 2**31 - 1
+# Variables that no term uses cost memory which the file does not have.
+_MOST_UNUSED = 1 << 20
+# A polynomial has an array for each degree: one absurd term must not create millions of them.
+HIGHEST_DEGREE = 1000
 
 
 def encoding_to_dict(encoding: Encoding) -> dict[str, Any]:
@@ -105,7 +112,7 @@ def around_from_dict(values: Mapping[str, Any]) -> Around | None:
 def encoding_from_dict(values: Mapping[str, Any], variables: int) -> Encoding:
     """Return the encoding of a record, after checking that it has at most `variables` bits."""
     bounds, step = values["bounds"], values.get("step")
-    features, bits = int(values["features"]), int(values["bits"])
+    features, bits = whole_number(values["features"]), whole_number(values["bits"])
     if step is not None:
         return _step_from_dict(as_record(step), features, bits, finite(values["zeta"]))
     if bounds is None and not 0 < features * bits <= variables:
@@ -113,8 +120,10 @@ def encoding_from_dict(values: Mapping[str, Any], variables: int) -> Encoding:
     return Encoding(
         features,
         bits,
-        float(values["zeta"]),
-        None if bounds is None else tuple((int(low), int(high)) for low, high in bounds),
+        finite(values["zeta"]),
+        None
+        if bounds is None
+        else tuple((whole_number(low), whole_number(high)) for low, high in bounds),
     )
 
 
@@ -184,9 +193,11 @@ def load_pubo(path: str | Path) -> Pubo:
 
 
 def _pubo_from(header: Mapping[str, Any], terms: list[tuple[Any, Any]]) -> Pubo:
-    variables = int(header["variables"])
+    variables = whole_number(header["variables"])
     if not 0 <= variables <= _MOST_VARIABLES:
         raise FormatError(f"{variables:.3g} variables; expected 0 to {_MOST_VARIABLES}")
+    if len(terms) > HIGHEST_DEGREE:
+        raise FormatError(f"terms of {len(terms):,} degrees; expected at most {HIGHEST_DEGREE:,}")
     indices, coefficients = [], []
     for degree, (rows, values) in enumerate(terms, 1):
         index = whole(rows, dimensions=2).reshape(-1, degree)
@@ -194,6 +205,12 @@ def _pubo_from(header: Mapping[str, Any], terms: list[tuple[Any, Any]]) -> Pubo:
         indices.append(frozen(index, np.int32))
         coefficients.append(frozen(numbers(values)))
         check_finite(coefficients[-1])
+    named = sum(rows.size for rows in indices)
+    if variables > named + _MOST_UNUSED:
+        raise FormatError(
+            f"{variables:,} variables and terms that name {named:,}; expected at most "
+            f"{_MOST_UNUSED:,} that no term uses"
+        )
     encoding = header["encoding"]
     pubo = Pubo(
         variables=variables,
@@ -241,6 +258,11 @@ def check_widths(encoding: Encoding | None, preparation: Preparation | None) -> 
 
 def numbers(values: Any, *, dimensions: int = 1) -> NDArray[Any]:
     """Return an array of numbers, or raise FormatError."""
+    if isinstance(values, list):
+        # NumPy would make numbers of them, if others are numbers
+        inner = values if dimensions == 1 else itertools.chain.from_iterable(values)
+        if bool in set(map(type, inner)):
+            raise FormatError("true or false where a number belongs")
     array = np.asarray(values)
     if not array.size:
         return array.reshape(-1)

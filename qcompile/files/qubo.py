@@ -34,6 +34,7 @@ from qcompile.files.guarded import (
     preparation_to_dict,
     read_json,
     read_npz,
+    whole_number,
     write_npz,
 )
 from qcompile.files.loss import loss_from_dict, loss_to_dict
@@ -262,7 +263,7 @@ def load_qubo(path: str | Path) -> tuple[Qubo, Fingerprint | None]:
         mark = known["fingerprint"]
         if mark is None:
             return qubo, None
-        gradient = frozen(mark["gradient"])
+        gradient = frozen(numbers(mark["gradient"]))
         check_finite(gradient)
         return qubo, Fingerprint(finite(mark["value"]), gradient)
 
@@ -326,7 +327,7 @@ def _assemble(
     values: list[Floats] = [frozen(numbers(v)) for v in (linear, quadratic, *strengths)]
     for array in values:
         check_finite(array)
-    logical, size = int(known["variables"]), len(values[0])
+    logical, size = whole_number(known["variables"]), len(values[0])
     pairs = whole(factors, dimensions=2).reshape(-1, 2)
     if not 0 <= logical <= size or len(pairs) != size - logical:
         raise FormatError(f"{logical} bits and {len(pairs)} ancillas do not match {size} variables")
@@ -363,11 +364,11 @@ def _assemble(
         method=str(known["cover"]),
         strength=finite(known["strength"]),
         optimal=known["optimal"],
-        bound=known["bound"],
+        bound=None if known["bound"] is None else whole_number(known["bound"]),
         error=finite(known["error"]),
         truncated=None
         if truncated is None
-        else Pubo.from_dict({tuple(t): float(v) for t, v in truncated}, variables=logical),
+        else Pubo.from_dict({tuple(t): finite(v) for t, v in truncated}, variables=logical),
         origin=Origin(
             encoding=encoding,
             loss=None if record is None else loss_from_dict(record),

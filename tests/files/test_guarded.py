@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import resource
 import zipfile
 from pathlib import Path
 
@@ -122,9 +123,95 @@ def test_pickled_objects_are_refused(tmp_path: Path) -> None:
         moments.load_moments(path)
 
 
-def test_a_decompression_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_beyond_the_memory_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "bomb.npz"
-    np.savez_compressed(path, header=np.zeros(10**7))
+    np.savez(path, header=np.zeros(10**6))
     monkeypatch.setenv("QCOMPILE_MEMORY", "20MB")
     with pytest.raises(MemoryLimitError):
         moments.load_moments(path)
+
+
+def test_a_compressed_member_far_larger_than_the_file_is_refused(
+    folder: Path, tmp_path: Path
+) -> None:
+    """64 MB of zeros in 64 kB are refused before they are unpacked, whatever memory there is."""
+    path = tmp_path / "pubo.npz"
+    with zipfile.ZipFile(folder / "pubo.npz") as whole:
+        header = whole.read("header.npy")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("header.npy", header)
+        with archive.open("indices_1.npy", "w") as member:
+            np.lib.format.write_array_header_1_0(
+                member, {"descr": "<i4", "fortran_order": False, "shape": (1 << 24, 1)}
+            )
+            for _ in range(64):
+                member.write(bytes(1 << 20))
+    before = memory_peak()
+    with pytest.raises(QcompileError, match="at most 50 times the size of the file"):
+        pubo.load_pubo(path)
+    assert memory_peak() - before < 20_000_000
+
+
+def memory_peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def test_what_numpy_compressed_is_read(folder: Path, tmp_path: Path) -> None:
+    with np.load(folder / "pubo.npz") as arrays:
+        np.savez_compressed(tmp_path / "small.npz", **arrays)
+    back = pubo.load_pubo(tmp_path / "small.npz")
+    assert back.to_dict() == pubo.load_pubo(folder / "pubo.npz").to_dict()
+
+
+@pytest.mark.parametrize("place", ["directory", "member"])
+def test_an_encrypted_member_is_refused(folder: Path, tmp_path: Path, place: str) -> None:
+    """The flag stands in two places; zipfile looks at one of them."""
+    content = bytearray((folder / "pubo.npz").read_bytes())
+    mark, flags = (b"PK\x01\x02", 8) if place == "directory" else (b"PK\x03\x04", 6)
+    content[content.index(mark) + flags] |= 1
+    path = tmp_path / "pubo.npz"
+    path.write_bytes(bytes(content))
+    with pytest.raises(QcompileError, match="encrypted"):
+        pubo.load_pubo(path)
+
+
+def changed(path: Path, *way: str, value: object) -> Path:
+    content = orjson.loads(path.read_bytes())
+    inner = content
+    for step in way[:-1]:
+        inner = inner[step]
+    inner[way[-1]] = value
+    other = path.with_name(f"changed-{path.name}")
+    other.write_bytes(orjson.dumps(content))
+    return other
+
+
+def test_giants_in_small_files_are_refused(folder: Path) -> None:
+    path = changed(folder / "pubo.json", "variables", value=2**31 - 1)
+    with pytest.raises(QcompileError, match="expected at most 1,048,576 that no term uses"):
+        pubo.load_pubo(path)
+    empty = [{"degree": j, "indices": [], "coefficients": []} for j in range(1, 1002)]
+    path = changed(folder / "pubo.json", "terms", value=empty)
+    with pytest.raises(QcompileError, match="1,001 degrees; expected at most 1,000"):
+        pubo.load_pubo(path)
+
+
+@pytest.mark.parametrize("value", ["0", True, [0.5]])
+def test_text_and_truth_values_are_no_numbers(folder: Path, value: object) -> None:
+    places = [("constant",), ("variables",), ("dropped",), ("l0",)]
+    places += [("encoding", name) for name in ("features", "bits", "zeta")]
+    places += [("loss", name) for name in ("prior_std", "range", "l2")]
+    for way in places:
+        with pytest.raises(QcompileError):
+            pubo.load_pubo(changed(folder / "pubo.json", *way, value=value))
+    content = orjson.loads((folder / "pubo.json").read_bytes())
+    for name in ("coefficients", "indices"):
+        terms = orjson.loads(orjson.dumps(content["terms"]))
+        terms[0][name][0] = value if name == "coefficients" else [value]
+        with pytest.raises(QcompileError):
+            pubo.load_pubo(changed(folder / "pubo.json", "terms", value=terms))
+    for name in ("prior_std", "range", "l2"):
+        with pytest.raises(QcompileError):
+            loss.load_loss(changed(folder / "loss.json", name, value=value))
