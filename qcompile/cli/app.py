@@ -29,7 +29,6 @@ from qcompile.cli import (
 from qcompile.cli.parsing import (
     BAD_INPUT,
     EXIT_CODES,
-    GLOSSARY,
     INTERRUPTED,
     UNFINISHED,
     Parser,
@@ -198,5 +197,8 @@ def _ways(commands: dict[str, Parser]) -> Iterator[str]:
 def _exit_codes() -> str:
     lines = [f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items()]
     kept = "       (embed, solve and train keep the best result so far, say so, and exit with 0)"
-    more = ["Each command: qcompile COMMAND --help", f"What the numbers mean: {GLOSSARY}"]
+    more = [
+        "Each command: qcompile COMMAND --help",
+        "What the numbers mean: qcompile COMMAND --names",
+    ]
     return "\n".join(["Exit codes:", *lines, kept, "", *more])

@@ -8,12 +8,12 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
+from qcompile.cli.glossary import ShowNames
 from qcompile.errors import InputError
 
 __all__ = [
     "BAD_INPUT",
     "EXIT_CODES",
-    "GLOSSARY",
     "INTERRUPTED",
     "NOT_PROVED",
     "UNFINISHED",
@@ -24,7 +24,6 @@ __all__ = [
 
 
 NOT_PROVED, BAD_INPUT, UNFINISHED, INTERRUPTED = 1, 2, 3, 130
-GLOSSARY = "docs/commands.md"  # explains every name that a command prints
 
 _DATA_HELP = """\
 DATA is an svmlight (LIBSVM) file, plain or compressed (.gz, .bz2, .xz), a quoted pattern of files
@@ -120,7 +119,7 @@ def add_command(
         description=f"{summary[0].upper()}{summary[1:]}.\n\n{_DATA_HELP if takes_data else ''}",
         epilog="Examples:\n"
         + "".join(f"  {line}\n" for line in examples)
-        + f"\nWhat the numbers mean: {GLOSSARY}",
+        + f"\nWhat the numbers mean: qcompile {name} --names",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -135,4 +134,7 @@ def add_command(
     )
     level.add_argument("-q", "--quiet", action="store_true", help="print only warnings and errors")
     command.add_argument("--json", action="store_true", help="print the summary as JSON")
+    command.add_argument(
+        "--names", action=ShowNames, help="explain the names that the command prints, and exit"
+    )
     return command

@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from qcompile.cli.app import _parser, main
+from qcompile.cli.parsing import Parser
 from qcompile.leap.job_store import list_jobs
 
 
@@ -27,7 +28,7 @@ def run_process(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProc
 JOB = re.compile(r"\b2026\d{4}-\d{6}-[0-9a-f]{8}\b")  # the id that stands in examples
 
 
-def commands() -> dict[str, argparse.ArgumentParser]:
+def commands() -> dict[str, Parser]:
     """Read the commands from the parser itself."""
     (action,) = (a for a in _parser()._actions if isinstance(a, argparse._SubParsersAction))
     return dict(action.choices)

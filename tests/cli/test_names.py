@@ -43,6 +43,7 @@ EVERYWHERE = {
     "quiet": "how much is printed",
     "json": "how it is printed",
     "format": "how it is printed",
+    "names": "what is printed, explained",
     "output": "a function returns what a command writes; save_* write it",
     "plot": "a file that only the command writes",
     "report": "a file that only the command writes",

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from qcompile.cli import output, parsing
+from qcompile.cli import output
 from qcompile.cli.app import main
 from qcompile.files.qubo import load_qubo
 from qcompile.files.samples import load_samples
@@ -81,7 +81,7 @@ MORE_LINES = [
 
 def glossary(command: str) -> re.Pattern[str]:
     """Read the names that the page explains for a command; words in capitals stand for others."""
-    page = (Path(__file__).parents[2] / parsing.GLOSSARY).read_text()
+    page = (Path(__file__).parents[2] / "docs/commands.md").read_text()
     text = page.partition("## What the numbers mean")[2].partition("\n## ")[0]
     names: list[str] = []
     for section in text.split("\n### ")[1:]:
