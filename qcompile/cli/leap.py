@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -186,7 +187,7 @@ def _add_waiting_options(command: argparse.ArgumentParser) -> None:
         type=float,
         default=3600.0,
         metavar="S",
-        help="seconds to wait for the answer (3600)",
+        help="seconds to wait for the server, all requests together (3600)",
     )
     _add_grace_option(group)
 
@@ -202,8 +203,8 @@ def _add_grace_option(group: Any) -> None:
 
 
 def _patience(options: argparse.Namespace) -> Patience:
-    if not options.grace >= 0:
-        raise UsageError(f"--grace {options.grace:g}; expected seconds, 0 or more")
+    if not 0 <= options.grace < math.inf:
+        raise UsageError(f"--grace {options.grace:g}; expected a finite number of seconds")
     return Patience(grace=options.grace)
 
 
@@ -299,6 +300,8 @@ def _parameters(options: argparse.Namespace) -> dict[str, Any]:
             given[name] = json.loads(text)
         except ValueError:
             given[name] = text  # a plain word needs no quotes
+        except RecursionError:
+            raise UsageError(f"--param {name}: its value is nested too deep") from None
     return given
 
 
