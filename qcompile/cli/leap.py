@@ -28,6 +28,7 @@ from qcompile.leap.submission import Submission, cancel, resume, status_text, su
 from qcompile.report import page
 from qcompile.report.gather import job_run
 from qcompile.runtime.progress import bar
+from qcompile.runtime.text import printable
 from qcompile.runtime.timing import passing
 
 __all__ = ["add_commands"]
@@ -258,7 +259,7 @@ def _confirmation(options: argparse.Namespace) -> Callable[[Cost], bool]:
     def confirm(cost: Cost) -> bool:
         if not options.quiet:
             for name, value in _in_words(cost).items():
-                print(f"{name:<16}  {value}", file=sys.stderr)
+                print(f"{printable(name):<16}  {printable(value)}", file=sys.stderr)
         if options.yes:
             return True
         if not sys.stdin.isatty():
@@ -377,7 +378,7 @@ def _run_jobs(options: argparse.Namespace) -> None:
     elif options.json or options.format == "json":
         print("[]")
     elif options.format == "text":
-        print(f"no jobs in {jobs_folder(options.jobs)}")
+        print(f"no jobs in {printable(jobs_folder(options.jobs))}")
 
 
 def _row(job: Job | Damaged) -> dict[str, Any]:

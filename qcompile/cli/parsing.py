@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 from qcompile.errors import InputError
+from qcompile.runtime.text import printable
 
 __all__ = [
     "BAD_INPUT",
@@ -70,7 +71,7 @@ class Parser(argparse.ArgumentParser):
     def _print_message(self, message: str, file: Any = None) -> None:
         """Print help; unlike in argparse, a full or closed output is an error."""
         if message:
-            (file or sys.stderr).write(message)
+            (file or sys.stderr).write(printable(message, lines=True))
 
     def commands(self) -> dict[str, Parser]:
         """Return the parsers of the commands by name, in order."""
