@@ -36,6 +36,7 @@ from qcompile.cli.parsing import (
 )
 from qcompile.cli.wording import in_options
 from qcompile.errors import LeapError, QcompileError
+from qcompile.runtime.text import printable
 
 __all__ = ["main"]
 
@@ -117,7 +118,7 @@ def _flush() -> None:
 
 def _complain(text: str) -> None:
     with suppress(OSError):  # standard error is closed, too
-        print(f"qcompile: {text}", file=sys.stderr)
+        print(f"qcompile: {printable(text)}", file=sys.stderr)
 
 
 def _open_streams() -> None:
@@ -161,7 +162,9 @@ class _Formatter(logging.Formatter):
         self._options = options
 
     def format(self, record: logging.LogRecord) -> str:
-        return in_options(super().format(record), self._options)
+        text = in_options(super().format(record), self._options)
+        # a message is one line; a traceback has more
+        return printable(text, lines=bool(record.exc_text))
 
 
 def _log_level(options: argparse.Namespace) -> int:

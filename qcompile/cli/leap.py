@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -27,6 +28,7 @@ from qcompile.leap.submission import Submission, cancel, resume, status_text, su
 from qcompile.report import page
 from qcompile.report.gather import job_run
 from qcompile.runtime.progress import bar
+from qcompile.runtime.text import printable
 from qcompile.runtime.timing import passing
 
 __all__ = ["add_commands"]
@@ -186,7 +188,7 @@ def _add_waiting_options(command: argparse.ArgumentParser) -> None:
         type=float,
         default=3600.0,
         metavar="S",
-        help="seconds to wait for the answer (3600)",
+        help="seconds to wait for the server, all requests together (3600)",
     )
     _add_grace_option(group)
 
@@ -202,8 +204,8 @@ def _add_grace_option(group: Any) -> None:
 
 
 def _patience(options: argparse.Namespace) -> Patience:
-    if not options.grace >= 0:
-        raise UsageError(f"--grace {options.grace:g}; expected seconds, 0 or more")
+    if not 0 <= options.grace < math.inf:
+        raise UsageError(f"--grace {options.grace:g}; expected a finite number of seconds")
     return Patience(grace=options.grace)
 
 
@@ -257,7 +259,7 @@ def _confirmation(options: argparse.Namespace) -> Callable[[Cost], bool]:
     def confirm(cost: Cost) -> bool:
         if not options.quiet:
             for name, value in _in_words(cost).items():
-                print(f"{name:<16}  {value}", file=sys.stderr)
+                print(f"{printable(name):<16}  {printable(value)}", file=sys.stderr)
         if options.yes:
             return True
         if not sys.stdin.isatty():
@@ -299,6 +301,8 @@ def _parameters(options: argparse.Namespace) -> dict[str, Any]:
             given[name] = json.loads(text)
         except ValueError:
             given[name] = text  # a plain word needs no quotes
+        except RecursionError:
+            raise UsageError(f"--param {name}: its value is nested too deep") from None
     return given
 
 
@@ -374,7 +378,7 @@ def _run_jobs(options: argparse.Namespace) -> None:
     elif options.json or options.format == "json":
         print("[]")
     elif options.format == "text":
-        print(f"no jobs in {jobs_folder(options.jobs)}")
+        print(f"no jobs in {printable(jobs_folder(options.jobs))}")
 
 
 def _row(job: Job | Damaged) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from qcompile.runtime.text import printable
+
 __all__ = ["FORMATS", "Worded", "key_of", "show", "show_rows"]
 
 
@@ -45,11 +47,12 @@ def show_rows(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
     table = [names] + [[row[name] for name in names] for row in cells]
     if kind == "csv":
         with suppress(BrokenPipeError):
-            csv.writer(sys.stdout, lineterminator="\n").writerows(table)
+            shown = [[printable(cell) for cell in line] for line in table]
+            csv.writer(sys.stdout, lineterminator="\n").writerows(shown)
         return
     if kind == "markdown":
         table.insert(1, ["---"] * len(names))
-        lines = ["| " + " | ".join(line) + " |" for line in table]
+        lines = ["| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in table]
     else:
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = [
@@ -77,16 +80,16 @@ def show(
         return
     names = [name for name in summary if brief is None or options.verbose or name in brief]
     shown = [(_words(name), _text(summary[name])) for name in names]
-    shown += [("written", path) for path in written if path != "-"]
+    shown += [("written", printable(path)) for path in written if path != "-"]
     width = max((len(name) for name, _ in shown), default=0)
     # an empty text gets no line
     _say("\n".join(f"{name:<{width}}  {text}" for name, text in shown if text), stream)
 
 
 def _say(text: str, stream: Any = None) -> None:
-    """Print; a closed pipe does not change the exit code."""
+    """Print what a terminal can show; a closed pipe does not change the exit code."""
     with suppress(BrokenPipeError):
-        print(text, file=stream)
+        print(printable(text, lines=True), file=stream)
 
 
 def key_of(name: str) -> str:
@@ -100,12 +103,12 @@ def key_of(name: str) -> str:
 
 def _words(name: str) -> str:
     """Return a name for people: words instead of underscores, except in a_0, a_1, ..."""
-    return name if re.fullmatch(r"[a-z]_\d+", name) else name.replace("_", " ")
+    return name if re.fullmatch(r"[a-z]_\d+", name) else printable(name).replace("_", " ")
 
 
 def _json(value: object) -> str:
     """Return JSON in ASCII, which every terminal shows, with integers of any size."""
-    return json.dumps(value, indent=2, allow_nan=False)
+    return json.dumps(value, indent=2, allow_nan=False).replace("\x7f", "\\u007f")
 
 
 def _plain(value: Any) -> Any:
@@ -135,7 +138,7 @@ def _text(value: object) -> str:
     """Return a value as text for people, with six digits."""
     match value:
         case Worded():
-            return value.text
+            return printable(value.text)
         case None:
             return "not known"
         case bool():
@@ -150,4 +153,4 @@ def _text(value: object) -> str:
             return f"[{', '.join(parts)}]" if numbers and parts else ", ".join(parts) or "none"
         case Mapping():
             return " ".join(_text(part) for part in value.values() if part not in (None, ""))
-    return str(value)
+    return printable(value)

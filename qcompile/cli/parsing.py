@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from qcompile.cli.glossary import ShowNames
 from qcompile.errors import InputError
+from qcompile.runtime.text import printable
 
 __all__ = [
     "BAD_INPUT",
@@ -69,7 +70,7 @@ class Parser(argparse.ArgumentParser):
     def _print_message(self, message: str, file: Any = None) -> None:
         """Print help; unlike in argparse, a full or closed output is an error."""
         if message:
-            (file or sys.stderr).write(message)
+            (file or sys.stderr).write(printable(message, lines=True))
 
     def commands(self) -> dict[str, Parser]:
         """Return the parsers of the commands by name, in order."""

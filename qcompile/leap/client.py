@@ -7,28 +7,39 @@ unknown. Here every request is made once, in the calling thread, through the cli
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import hmac
-import io
-import threading
+import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import orjson
 
-from qcompile.errors import InputError, LeapError
+from qcompile.errors import FormatError, InputError, LeapError, MemoryLimitError
 from qcompile.files.machines import machine_from_sampler
+from qcompile.leap.deadline import Deadline
+from qcompile.leap.http import guard_session
 from qcompile.leap.records import PROBLEM_ID, Solver
 from qcompile.leap.redaction import keep_secret, scrub, withholding
-from qcompile.leap.retry import REJECTED, UNKNOWN, Failure, Patience, ask, attempt
+from qcompile.leap.retry import REJECTED, UNKNOWN, Failure, Patience, ask, attempt, refuse_late
+from qcompile.runtime.text import one_line
 from qcompile.stages.machine import Machine
 
-__all__ = ["PROBLEM_TYPES", "SOLVER_TYPES", "Leap", "Listed", "connect"]
+__all__ = [
+    "PROBLEM_TYPES",
+    "SOLVER_TYPES",
+    "Leap",
+    "Listed",
+    "connect",
+    "described_by_server",
+]
 
 
 SOLVER_TYPES = ("qpu", "hybrid", "nl")
@@ -40,13 +51,14 @@ _CHOICES: dict[str, dict[str, Any]] = {
     "hybrid": {"supported_problem_types__contains": "bqm", "order_by": "-properties.version"},
     "nl": {"supported_problem_types__contains": "nl", "order_by": "-properties.version"},
 }
-_CONNECT = 10.0  # seconds
-_LARGEST_ANSWER = 1 << 30  # bytes
-# An upload is many requests, which the client repeats by itself: allow as many times `give_up`.
-_UPLOADS = 10
 _MOST_FOUND = 100  # problems with one label
 _MOST_POLLED = 100  # ids in one address
-_CHUNK = 1 << 16
+_UPLOAD_PART = 5 << 20  # bytes, as Ocean uploads them
+# Visible characters without quotes and backslashes, which messages would show in another form.
+_TOKEN = re.compile(r"[!#-&(-\[\]-_a-~]+")
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, order=True)
@@ -61,21 +73,21 @@ class Listed:
 class Leap:
     """An open connection to one region of Leap, as one user; see `connect`."""
 
-    def __init__(self, client: Any, solver_type: str, patience: Patience) -> None:
+    def __init__(
+        self, client: Any, solver_type: str, patience: Patience, deadline: Deadline
+    ) -> None:
         from dwave.cloud import api
 
         self.solver_type = solver_type
         self.patience = patience
+        self.deadline = deadline
         self.endpoint = _plain(str(client.config.endpoint))
         self._client = client
         # the session repeats nothing: the caller decides whether a request may be repeated
         self._problems = api.Problems.from_config(
-            client.config,
-            retry={"total": 0},
-            timeout=(_CONNECT, patience.request),
-            compress_qpu_problem_data=True,
+            client.config, retry={"total": 0}, compress_qpu_problem_data=True
         )
-        self._problems.session.max_redirects = 0
+        guard_session(self._problems.session, lambda: min(patience.request, deadline.left))
         self._last_poll = float("-inf")
 
     def __repr__(self) -> str:
@@ -94,6 +106,10 @@ class Leap:
         self._problems.close()
         self._client.close(wait=False)
 
+    def _ask(self, call: Callable[[], T], what: str, *, give_up: float | None = None) -> T:
+        """Repeat a request until it succeeds; see `ask`."""
+        return ask(call, self.patience, what, deadline=self.deadline, give_up=give_up)
+
     # --- the solver -----------------------------------------------------------------------
 
     @cached_property
@@ -108,19 +124,19 @@ class Leap:
             except SolverNotFoundError:
                 return None
 
-        found = ask(fetch, self.patience, "the list of solvers")
+        found = self._ask(fetch, "the list of solvers")
         if found is None:
             raise InputError(self._not_found())
-        problem = _mismatch(found, self.solver_type)
+        with described_by_server():
+            problem = _mismatch(found, self.solver_type)
         if problem:
-            raise InputError(f"solver {found.name}: {problem}")
+            raise InputError(f"solver {one_line(found.name)}: {problem}")
         return found
 
     def _not_found(self) -> str:
-        known = ask(
-            lambda: self._client.get_solvers(refresh=True), self.patience, "the list of solvers"
-        )
-        fitting = sorted(s.name for s in known if not _mismatch(s, self.solver_type))
+        known = self._ask(lambda: self._client.get_solvers(refresh=True), "the list of solvers")
+        with described_by_server():
+            fitting = sorted(one_line(s.name) for s in known if not _mismatch(s, self.solver_type))
         wanted = {k: v for k, v in (self._client.config.solver or {}).items() if k != "order_by"}
         offered = ", ".join(fitting) or "none"
         return (
@@ -137,13 +153,14 @@ class Leap:
     def machine(self) -> Machine:
         """The working graph and the ranges of a QPU."""
         solver = self.solver
-        return machine_from_sampler(
-            SimpleNamespace(
-                properties=solver.properties,
-                nodelist=sorted(solver.nodes),
-                edgelist=sorted(solver.undirected_edges),
+        with described_by_server():
+            return machine_from_sampler(
+                SimpleNamespace(
+                    properties=solver.properties,
+                    nodelist=sorted(solver.nodes),
+                    edgelist=sorted(solver.undirected_edges),
+                )
             )
-        )
 
     @property
     def identity(self) -> Solver:
@@ -162,14 +179,36 @@ class Leap:
 
     def upload(self, content: bytes) -> str:
         """Upload the data of a problem for a hybrid solver, which is not billed; return its id."""
-        found, failure = attempt(
-            lambda: self._client.upload_problem_encoded(io.BytesIO(content)).result(
-                timeout=_UPLOADS * self.patience.give_up
+        what = "uploading the problem"
+        size = {"size": len(content)}
+        started = self._ask(lambda: self._upload("POST", "", json=size), what)
+        name = _checked_id(started.get("id"))
+        marks: list[bytes] = []
+        for number, start in enumerate(range(0, len(content), _UPLOAD_PART), 1):
+            part = content[start : start + _UPLOAD_PART]
+            marks.append(hashlib.md5(part, usedforsecurity=False).digest())
+            headers = {
+                "Content-MD5": base64.b64encode(marks[-1]).decode(),
+                "Content-Type": "application/octet-stream",
+            }
+            place = f"/{name}/part/{number}"
+            self._ask(
+                lambda place=place, part=part, headers=headers: self._upload(  # type: ignore[misc]
+                    "PUT", place, data=part, headers=headers
+                ),
+                what,
             )
-        )
-        if failure is not None:
-            raise LeapError(f"uploading the problem: {failure.text}")
-        return _checked_id(found)
+        whole = hashlib.md5(b"".join(marks), usedforsecurity=False).hexdigest()
+        self._ask(lambda: self._upload("POST", f"/{name}/combine", json={"checksum": whole}), what)
+        return name
+
+    def _upload(self, method: str, place: str, **content: Any) -> dict[str, Any]:
+        """Make one request of an upload, and return the reply."""
+        reply = self._problems.session.request(method, f"../bqm/multipart{place}", **content)
+        found = orjson.loads(reply.content)
+        if not isinstance(found, dict):
+            raise ValueError("expected an object")
+        return found
 
     def post(
         self, data: Mapping[str, Any], parameters: Mapping[str, Any], label: str
@@ -189,7 +228,8 @@ class Leap:
         kind = PROBLEM_TYPES[self.solver_type]
         solver = dict(self.solver.identity.dict())
         job = Job(data=dict(data), params=dict(parameters), solver=solver, type=kind, label=label)
-        replies, failure = attempt(lambda: self._problems.submit_problems([job]))
+        with self.deadline.waiting():
+            replies, failure = attempt(lambda: self._problems.submit_problems([job]))
         if failure is not None:
             return None, failure
         if not replies or len(replies) != 1:
@@ -197,20 +237,19 @@ class Leap:
             return None, Failure(UNKNOWN, text, replied=True)
         reply = replies[0]
         if isinstance(reply, models.ProblemSubmitError):
-            return None, Failure(REJECTED, scrub(f"{reply.error_code}, {reply.error_msg}"))
+            return None, Failure(REJECTED, one_line(f"{reply.error_code}, {reply.error_msg}"))
         if not PROBLEM_ID.fullmatch(reply.id):
             return None, Failure(UNKNOWN, "a reply with an invalid problem id", replied=True)
         if reply.label != label:
-            text = f"a reply for the label {scrub(str(reply.label))!r}"
+            text = f"a reply for the label {one_line(reply.label)!r}"
             return str(reply.id), Failure(UNKNOWN, text, replied=True)
         return str(reply.id), None
 
     def listed(self, label: str) -> list[Listed]:
         """Return the problems with exactly this label, the oldest first."""
         query = {"label": label, "max_results": _MOST_FOUND}
-        found = ask(
+        found = self._ask(
             lambda: _rows(self._get("", query, "problems"), "id", "label", "submitted_on"),
-            self.patience,
             "looking up the job by its label",
         )
         # the server also returns longer labels that contain this one
@@ -221,45 +260,47 @@ class Leap:
         found = self.answer(problem)
         return _listed(found) if found.get("label") == label else None
 
-    def statuses(
-        self, ids: Sequence[str], left: float | None = None, most: float | None = None
-    ) -> dict[str, str]:
+    def statuses(self, ids: Sequence[str], most: float | None = None) -> dict[str, str]:
         """Return the status of each problem; the server holds the request until one changes.
 
         It holds it for `most` seconds, if that is less than `patience.hold`.
 
         A poll waits here until `patience.poll` seconds after the last one. After failures it is
-        repeated for `left` seconds.
+        repeated until the deadline, or for `patience.give_up` seconds if there is none.
         """
         known: dict[str, str] = {}
-        limits = (limit for limit in (left, most) if limit is not None)
-        hold = min([self.patience.hold, *(int(limit) or 1 for limit in limits)])
+        left = self.deadline.left
+        limited = left < float("inf")
+        limits = [] if most is None else [int(most) or 1]
+        if limited:  # the reply needs some of the time that is left
+            limits.append(max(0, int(left - 1)))
+        hold = min([self.patience.hold, *limits])
         for start in range(0, len(ids), _MOST_POLLED):
             some = ids[start : start + _MOST_POLLED]
             # the first change of any problem ends the wait for all
             query = {"id": ",".join(some), "timeout": hold if start == 0 else 0}
-            time.sleep(max(0.0, self._last_poll + self.patience.poll - time.monotonic()))
+            self.await_poll()
             self._last_poll = time.monotonic()
-            found = ask(
+            found = self._ask(
                 lambda query=query: _rows(self._get("", query, "problems"), "id", "status"),  # type: ignore[misc]
-                self.patience,
                 "asking for the status of the job",
-                give_up=None if left is None else max(left, self.patience.give_up),
+                give_up=left if limited else None,
             )
             known |= {str(row["id"]): str(row["status"]) for row in found if row["id"] in some}
         return known
 
+    def await_poll(self) -> None:
+        """Wait until the next poll is allowed."""
+        self.deadline.pause(self._last_poll + self.patience.poll - time.monotonic())
+
     def answer(self, problem: str) -> dict[str, Any]:
         """Fetch the status and the answer of a problem, again if the reply cannot be read."""
-        found = ask(
+        found = self._ask(
             lambda: _rows([self._get(problem, {}, "problem")], "id", "status")[0],
-            self.patience,
             "fetching the answer",
         )
         if found["id"] != problem:
-            raise LeapError(
-                f"fetching the answer: the server sent that of {scrub(str(found['id']))}"
-            )
+            raise LeapError(f"fetching the answer: the server sent that of {one_line(found['id'])}")
         return found
 
     def _get(self, path: str, query: Mapping[str, Any], kind: str) -> Any:
@@ -271,21 +312,13 @@ class Leap:
         return orjson.loads(self._read(path, query, media, accept_version="~=3.0"))
 
     def _read(self, path: str, query: Mapping[str, Any], media: str, **accept: Any) -> bytes:
-        """Return a whole reply, within the limits on its time and size."""
+        """Return a whole reply."""
         session = self._problems.session
-        deadline = time.monotonic() + self.patience.request
         if accept:
             accept["ask_version"] = "3.0.0"
         session.set_accept(media_type=media, **accept)
         try:
-            with session.get(path, params=dict(query), stream=True) as response:
-                with _cut_off_at(deadline, response):
-                    content = bytearray()
-                    for chunk in response.iter_content(_CHUNK):
-                        content += chunk
-                        if len(content) > _LARGEST_ANSWER:
-                            raise ValueError(f"it exceeds {_LARGEST_ANSWER} bytes")
-                return bytes(content)
+            return bytes(session.get(path, params=dict(query)).content)
         finally:
             session.unset_accept()
 
@@ -293,39 +326,49 @@ class Leap:
         """Fetch the binary part of an answer, from the server of the problem only."""
         from dwave.cloud.api import constants, models
 
-        reference = models.UnstructuredProblemAnswerBinaryRef.model_validate(dict(answer))
-        address = urlsplit(self._problems.session.create_url(reference.url))
-        home = urlsplit(self.endpoint)
-        if (address.scheme, address.netloc) != (home.scheme, home.netloc):
+        reference, failure = attempt(
+            lambda: models.UnstructuredProblemAnswerBinaryRef.model_validate(dict(answer))
+        )
+        if reference is None or failure is not None:
+            raise LeapError("fetching the answer: the server does not say where it is")
+        address = self._problems.session.create_url(reference.url)
+        if not _is_plain(address) or _place(address) != _place(self.endpoint):
             raise LeapError("the answer is on another server; the token is not sent there")
         if reference.auth_method != constants.BinaryRefAuthMethod.SAPI_TOKEN:
-            raise LeapError(f"fetching the answer needs {reference.auth_method!r}; not supported")
-        return ask(
+            raise LeapError(
+                f"fetching the answer needs {one_line(reference.auth_method)!r}; not supported"
+            )
+        return self._ask(
             lambda: self._read(reference.url, {}, "application/octet-stream"),
-            self.patience,
             "fetching the answer",
         )
 
     def cancel(self, ids: Sequence[str]) -> None:
         """Ask for problems to be cancelled; `statuses` tells whether they were."""
-        ask(
-            lambda: self._problems.cancel_problems(list(ids)),
-            self.patience,
-            "cancelling the job",
-        )
+        self._ask(lambda: self._problems.cancel_problems(list(ids)), "cancelling the job")
+
+    def refuse_late(self, what: str) -> None:
+        """Raise LeapError if no time is left for a request."""
+        refuse_late(self.deadline, what)
 
 
 @contextmanager
-def _cut_off_at(deadline: float, response: Any) -> Iterator[None]:
-    """End a reply at a deadline; the timeout of a socket starts anew with every byte."""
-    end = getattr(response.raw, "shutdown", response.raw.close)
-    timer = threading.Timer(max(0.0, deadline - time.monotonic()), end)
-    timer.daemon = True
-    timer.start()
+def described_by_server() -> Iterator[None]:
+    """Turn every error that the description of a solver can cause into one line."""
+    reason = ""
     try:
         yield
-    finally:
-        timer.cancel()
+    except (InputError, LeapError, MemoryLimitError):
+        raise
+    except FormatError as error:
+        reason = str(error)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+    else:
+        return
+    raise LeapError(
+        f"the server's description of the solver is invalid ({one_line(scrub(reason))})"
+    )
 
 
 def _rows(reply: Any, *names: str) -> list[dict[str, Any]]:
@@ -345,8 +388,12 @@ def connect(
     profile: str | None = None,
     region: str | None = None,
     patience: Patience | None = None,
+    timeout: float | None = None,
 ) -> Iterator[Leap]:
-    """Connect to Leap as Ocean is configured: dwave.conf, DWAVE_* variables, profile, region."""
+    """Connect to Leap as Ocean is configured: dwave.conf, DWAVE_* variables, profile, region.
+
+    All requests and pauses together take at most `timeout` seconds, if it is given.
+    """
     if solver_type not in SOLVER_TYPES:
         raise InputError(f"solver type {solver_type!r}; expected one of {', '.join(SOLVER_TYPES)}")
     own: dict[str, Any] = {"profile": profile, "region": region}
@@ -354,14 +401,19 @@ def connect(
         own["solver"] = solver
     elif solver_type != "qpu":  # ignore a QPU that dwave.conf names
         own["solver"] = _CHOICES[solver_type]
+    waiting = patience or Patience()
+    deadline = Deadline() if timeout is None else Deadline(timeout)
+
+    def allowed() -> float:
+        return min(waiting.request, deadline.left)
+
     with withholding():
-        waiting = patience or Patience()
-        client, failure = attempt(lambda: _client(solver_type, own, waiting.request))
+        client, failure = attempt(lambda: _client(solver_type, own, deadline, allowed))
     if client is None:
         assert failure is not None
         raise InputError(_configuration_error(failure.detail or failure.text))
     try:
-        connection = Leap(client, solver_type, waiting)
+        connection = Leap(client, solver_type, waiting, deadline)
     except BaseException:
         client.close(wait=False)
         raise
@@ -371,7 +423,9 @@ def connect(
         connection.close()
 
 
-def _client(solver_type: str, own: Mapping[str, Any], request: float) -> Any:
+def _client(
+    solver_type: str, own: Mapping[str, Any], deadline: Deadline, allowed: Callable[[], float]
+) -> Any:
     """Return Ocean's client, after checking that its address is that of the region."""
     from dwave.cloud.client import Client
     from dwave.cloud.config import load_config
@@ -379,52 +433,137 @@ def _client(solver_type: str, own: Mapping[str, Any], request: float) -> Any:
     from dwave.cloud.regions import resolve_endpoints
 
     class StrictClient(Client):  # type: ignore[misc]
-        """Follows no redirect, which would send the token to another host."""
+        """Ocean's client with guarded sessions."""
 
         def create_session(self) -> Any:
             session = super().create_session()
-            session.max_redirects = 0
+            guard_session(session, allowed)
             return session
 
         @property
         def solvers_session(self) -> Any:
+            made = getattr(self, "_solvers_session", None) is None
             found = super().solvers_session
-            found.session.max_redirects = 0
+            if made:
+                guard_session(found.session, allowed)
             return found
 
     raw = load_config(**own)
-    keep_secret(raw.get("token"), urlsplit(raw.get("proxy") or "").password)
-    asked = raw.get("region")
-    config = resolve_endpoints(validate_config_v1({**raw, "client": None}))
-    if asked and not raw.get("endpoint") and config.region != asked:
-        raise ValueError(f"region {asked} could not be looked up, and no other one is used")
-    _check_address(str(config.endpoint))
+    token = str(raw.get("token") or "").strip()
+    keep_secret(token, raw.get("token"), urlsplit(raw.get("proxy") or "").password)
+    if token and not _TOKEN.fullmatch(token):
+        raise ValueError(
+            "the API token has a blank, a quote or another character that no token has; copy it "
+            "again from Leap"
+        )
+    if raw.get("token") and not token:
+        raise ValueError("API token not defined")
+    config = validate_config_v1({**raw, "client": None, "token": token})
+    if _names_region(config):
+        with deadline.waiting():
+            config.endpoint = _endpoint_of_region(config, allowed)
+    config = resolve_endpoints(config)
+    _check_address(str(config.endpoint), config.proxy)
     return StrictClient.from_config(
         **{k: v for k, v in own.items() if k != "region"},
         client="base",
         endpoint=config.endpoint,
+        token=token or None,
         connection_close=solver_type != "qpu",
-        defaults={
-            "solver": _CHOICES[solver_type],
-            "request_timeout": (_CONNECT, request),
-            "http_retry_total": 0,
-        },
+        defaults={"solver": _CHOICES[solver_type], "http_retry_total": 0},
     )
 
 
-def _check_address(endpoint: str) -> None:
-    parts = urlsplit(endpoint)
-    if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
+def _names_region(config: Any) -> bool:
+    """Whether the address of the region is to be looked up, as Ocean itself decides it."""
+    from dwave.cloud.config import constants
+
+    if config.endpoint or config.leap_api_endpoint:
+        return False
+    config.region = config.region or constants.DEFAULT_REGION
+    place = config.metadata_api_endpoint or constants.DEFAULT_METADATA_API_ENDPOINT
+    usual = (constants.DEFAULT_REGION, constants.DEFAULT_METADATA_API_ENDPOINT)
+    return (config.region, place) != usual
+
+
+def _endpoint_of_region(config: Any, allowed: Callable[[], float]) -> str:
+    """Look up the address of a region. Ocean itself would use the default region if that fails."""
+    from dwave.cloud import api
+
+    place = config.metadata_api_endpoint
+    _check_address(str(place), config.proxy)
+    # the token is not needed there
+    with api.Regions.from_config(
+        config.model_copy(update={"token": None}), retry={"total": 0}
+    ) as found:
+        guard_session(found.session, allowed)
+        regions, failure = attempt(found.list_regions)
+    if failure is not None:
+        raise ValueError(
+            f"region {config.region} could not be looked up ({failure.text}), and no other one is "
+            "used"
+        )
+    known = {region.code: region.endpoint for region in regions or ()}
+    if config.region not in known:
+        raise ValueError(
+            f"region {config.region!r} is unknown; expected one of {', '.join(sorted(known))}"
+        )
+    return str(known[config.region])
+
+
+def _check_address(endpoint: str, proxy: str | None) -> None:
+    """Raise ValueError for an address that would expose the token."""
+    import requests
+
+    if not _is_plain(endpoint):
+        raise ValueError(
+            f"endpoint {_plain(endpoint)}: expected https://HOST/PATH without user, password, "
+            "blanks or backslashes"
+        )
+    scheme, host, _ = _place(endpoint)
+    if scheme == "https":
+        return
+    if host not in _LOOPBACK:
         raise ValueError(f"endpoint {_plain(endpoint)}: not https, the token would be exposed")
+    around = requests.utils.get_environ_proxies(endpoint)
+    if proxy or requests.utils.select_proxy(endpoint, around):
+        raise ValueError(
+            f"endpoint {_plain(endpoint)}: a proxy is configured and would read the token; set "
+            f"NO_PROXY={host} and remove proxy from dwave.conf"
+        )
+
+
+# Libraries differ in how they read any other address.
+_ADDRESS = re.compile(
+    r"https?://(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?"
+    r"(?:/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?"
+)
+
+
+def _is_plain(address: str) -> bool:
+    """Whether every library reads an address in the same way."""
+    if not _ADDRESS.fullmatch(address):
+        return False
+    port = address.split("/")[2].rpartition(":")[2]
+    return not port.isdigit() or 0 < int(port) < 1 << 16
+
+
+def _place(address: str) -> tuple[str, str, int | None]:
+    """Return scheme, host and port of a plain address."""
+    parts = urlsplit(address)
+    return parts.scheme, parts.hostname or "", parts.port
 
 
 def _plain(endpoint: str) -> str:
     """Return an address without user, password or query."""
-    parts = urlsplit(endpoint)
-    host = parts.hostname or ""
+    try:
+        parts = urlsplit(endpoint)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return "(unreadable)"
     host = f"[{host}]" if ":" in host else host
-    place = host if parts.port is None else f"{host}:{parts.port}"
-    return f"{parts.scheme}://{place}{parts.path.rstrip('/')}/"
+    place = host if port is None else f"{host}:{port}"
+    return one_line(f"{parts.scheme}://{place}{parts.path.rstrip('/')}/")
 
 
 def _configuration_error(reason: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -38,12 +37,12 @@ _RUNNING = ("PENDING", "IN_PROGRESS")
 _ENDS = ("FAILED", "CANCELLED")
 
 
-def collect(job: Job, connection: Leap, timeout: float, strays: Strays) -> None:
+def collect(job: Job, connection: Leap, strays: Strays) -> None:
     """Wait until every part is over, write each answer as it comes, and report their number.
 
     If a part may be on the server twice, polls are short, with a look at the list before each.
     """
-    began = time.monotonic()
+    deadline, news = connection.deadline, "not asked"
     while True:
         strays.look()
         waiting = {
@@ -53,18 +52,22 @@ def collect(job: Job, connection: Leap, timeout: float, strays: Strays) -> None:
         }
         if not waiting:
             return
-        left = max(1.0, timeout - (time.monotonic() - began))
-        found = connection.statuses(list(waiting), left, strays.next_pause())
+        connection.await_poll()
+        if deadline.over:
+            raise LeapError(f"no answer after {deadline.spent:.0f} s ({news})")
+        try:
+            found = connection.statuses(list(waiting), strays.next_pause())
+        except LeapError as error:
+            if error.code is not None:
+                raise
+            raise LeapError(f"no answer after {deadline.spent:.0f} s ({news}): {error}") from None
         for name, part in waiting.items():
             # a problem that is missing from the reply is fetched by its id
             if found.get(name) not in _RUNNING:
                 _fetch(job, part, name, connection, found.get(name))
-        waited = time.monotonic() - began
-        news = ", ".join(sorted(set(found.values()))).lower() or "no status from the server"
+        news = one_line(", ".join(sorted(set(found.values()))).lower() or "no status known")
         done = len(job.parts) - len(waiting)
-        report(done, len(job.parts), f"{job.solver.name}: {news}, {waited:.0f} s")
-        if waited > timeout and any(state.stage == WAITING for state in job.states):
-            raise LeapError(f"no answer after {waited:.0f} s ({news})")
+        report(done, len(job.parts), f"{job.solver.name}: {news}, {deadline.spent:.0f} s")
 
 
 def _fetch(job: Job, part: Part, name: str, connection: Leap, reported: str | None) -> None:
@@ -89,7 +92,7 @@ def _fetch(job: Job, part: Part, name: str, connection: Leap, reported: str | No
             trouble = str(error)
             _log.warning("warning: invalid answer: %s; fetching it again", trouble)
             _set_aside(job, part)
-            time.sleep(connection.patience.first)
+            connection.deadline.pause(connection.patience.first)
             continue
         job.record(part, stage=ANSWERED)
         return
@@ -101,7 +104,7 @@ def _record_end(job: Job, part: Part, content: Mapping[str, Any]) -> None:
     if content["status"] == "CANCELLED":
         job.record(part, stage=CANCELLED, message="cancelled on the server")
     else:
-        reason = str(content.get("error_message") or "the solver gave no reason")
+        reason = one_line(content.get("error_message") or "the solver gave no reason")
         job.record(part, stage=FAILED, message=reason)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -94,7 +95,7 @@ def _whole(value: Any) -> int | None:
 
 def _number(value: Any) -> float | None:
     plain = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if plain else None
+    return value if plain and math.isfinite(value) else None
 
 
 def qpu_cost(solver: Any, embedded: Embedded, reads: int, parameters: Mapping[str, Any]) -> Cost:
@@ -234,7 +235,7 @@ def nonlinear_cost(solver: Any, problem: NonlinearProblem, time_limit: float | N
 def _hybrid(kind: str, solver: Any, variables: int, least: float, time_limit: float | None) -> Cost:
     limit = solver.properties.get("maximum_time_limit")
     wanted = least if time_limit is None else time_limit
-    if not wanted >= least:
+    if not least <= wanted < math.inf:
         raise InputError(f"time_limit={wanted:g}; this problem needs at least {least:.4g} s")
     hours = solver.properties.get("maximum_time_limit_hrs")
     longest = float(limit) if limit is not None else None if hours is None else 3600 * float(hours)
@@ -254,5 +255,5 @@ def _hybrid(kind: str, solver: Any, variables: int, least: float, time_limit: fl
 
 
 def _load(solver: Any) -> float | None:
-    load = getattr(solver, "avg_load", None)
-    return None if load is None else float(load)
+    """Return the load of a solver; None if what the server states is no number."""
+    return _number(getattr(solver, "avg_load", None))

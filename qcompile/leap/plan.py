@@ -14,13 +14,15 @@ import orjson
 from qcompile.embedding.chain_strength import strength_of
 from qcompile.embedding.unembed import REPAIRS
 from qcompile.errors import InputError, QcompileError
+from qcompile.files.guarded import check_depth
 from qcompile.leap.chains import earlier_chains, find_chains, move_chains
-from qcompile.leap.client import Leap
+from qcompile.leap.client import Leap, described_by_server
 from qcompile.leap.cost import Cost, hybrid_cost, nonlinear_cost, qpu_cost
 from qcompile.leap.job_store import list_jobs
 from qcompile.leap.nonlinear import nonlinear
 from qcompile.leap.records import CANCELLED, DONE, FAILED
 from qcompile.reduction.quadratize import quadratize
+from qcompile.runtime.text import one_line
 from qcompile.stages.embedded import Embedded, Embedding, to_embedded
 from qcompile.stages.machine import Machine
 from qcompile.stages.pubo import Pubo
@@ -66,6 +68,10 @@ class Request:
     def __post_init__(self) -> None:
         check_label(self.label)
         check_repair(self.repair)
+        for name in ("solver", "profile", "region"):
+            text = getattr(self, name)
+            if text is not None and not text.isprintable():
+                raise InputError(f"{name} {text!r}; expected printable characters")
         if self.time_limit is not None and self.solver_type == "qpu":
             raise InputError("time_limit= is for hybrid solvers; a QPU takes reads=")
 
@@ -110,36 +116,44 @@ def make_plan(
 ) -> Plan:
     """Return what will be sent for a request, and its cost."""
     solver, given = connection.solver, request.parameters
-    _check_parameters(solver, given)
+    with described_by_server():
+        _check_parameters(solver, given)
     if not problem.variables:
         raise InputError("the problem has no variables: pruning has solved it already")
     if request.solver_type == "nl":
-        cost = nonlinear_cost(solver, nonlinear(problem), request.time_limit)
+        model = nonlinear(problem)
+        with described_by_server():
+            cost = nonlinear_cost(solver, model, request.time_limit)
         return Plan(problem, None, ({**given, "time_limit": cost.seconds},), cost)
     qubo = quadratize(problem) if isinstance(problem, Pubo) else problem
     if request.solver_type == "hybrid":
-        cost = hybrid_cost(solver, qubo, request.time_limit)
+        with described_by_server():
+            cost = hybrid_cost(solver, qubo, request.time_limit)
         return Plan(qubo, None, ({**given, "time_limit": cost.seconds},), cost)
     embedded = _embedded(qubo, connection.machine, request, jobs)
-    cost = qpu_cost(solver, embedded, request.reads, given)
+    with described_by_server():
+        cost = qpu_cost(solver, embedded, request.reads, given)
     return Plan(qubo, embedded, tuple({**given, "num_reads": n} for n in cost.reads), cost)
 
 
 def _check_parameters(solver: Any, given: Mapping[str, Any]) -> None:
     """Raise InputError if the solver does not take a parameter, or JSON cannot hold its value."""
     try:
+        check_depth(dict(given))
         orjson.dumps(dict(given))
         finite = "NaN" not in json.dumps(dict(given))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"parameters cannot be sent ({error})") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"parameters cannot be sent ({one_line(error)})") from None
     if not finite:
         raise InputError("a parameter is not a number")
     for name in given:
         if name in _OWN_PARAMETERS:
             raise InputError(f"{name} among the parameters; use {_OWN_PARAMETERS[name]}= instead")
         if name not in solver.parameters and not name.startswith("x_"):
-            known = ", ".join(sorted(solver.parameters))
-            raise InputError(f"{solver.name} has no parameter {name!r}; expected one of {known}")
+            known = one_line(", ".join(sorted(solver.parameters)))
+            raise InputError(
+                f"{one_line(solver.name)} has no parameter {name!r}; expected one of {known}"
+            )
 
 
 def _embedded(qubo: Qubo, machine: Machine, request: Request, jobs: str | Path | None) -> Embedded:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["keep_secret", "scrub", "withholding"]
+__all__ = ["keep_secret", "redacted", "scrub", "scrub_bytes", "withholding"]
 
 
 _HIDDEN = "***"
@@ -41,6 +41,33 @@ def scrub(text: str) -> str:
     for word in sorted(_words, key=len, reverse=True):
         text = text.replace(word, _HIDDEN)
     return text
+
+
+def scrub_bytes(content: bytes) -> bytes:
+    """Return bytes with every secret replaced by ***."""
+    for word in sorted(_words, key=len, reverse=True):
+        content = content.replace(word.encode(errors="surrogatepass"), _HIDDEN.encode())
+    return content
+
+
+def redacted(value: Any) -> Any:
+    """Return plain values without secrets in any text or key; the same object if there are none.
+
+    >>> keep_secret("DEV-0123456789")
+    >>> redacted({"reason": ["token DEV-0123456789"], "code": 401})
+    {'reason': ['token ***'], 'code': 401}
+    """
+    if isinstance(value, str):
+        clean = scrub(value)
+        return value if clean == value else clean
+    if isinstance(value, dict):
+        pairs = [(redacted(key), redacted(item)) for key, item in value.items()]
+        same = all(k is key and v is value[key] for (k, v), key in zip(pairs, value, strict=True))
+        return value if same else dict(pairs)
+    if isinstance(value, list):
+        items = [redacted(item) for item in value]
+        return value if all(a is b for a, b in zip(items, value, strict=True)) else items
+    return value
 
 
 @contextmanager

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from qcompile.errors import LeapError
+from qcompile.leap.deadline import Deadline
+from qcompile.leap.http import TooLargeError
 from qcompile.leap.redaction import scrub
 from qcompile.runtime.text import one_line
 
@@ -25,6 +27,7 @@ __all__ = [
     "Patience",
     "ask",
     "attempt",
+    "refuse_late",
 ]
 
 
@@ -93,6 +96,9 @@ def attempt(call: Callable[[], T]) -> tuple[T | None, Failure | None]:
         return call(), None
     except Exception as error:
         return None, _failure(error)
+    except BaseException as error:  # Ctrl-C; its context may be an exception of the client
+        error.__cause__ = error.__context__ = None
+        raise
 
 
 def ask(
@@ -100,28 +106,37 @@ def ask(
     patience: Patience,
     what: str,
     *,
+    deadline: Deadline,
     give_up: float | None = None,
 ) -> T:
-    """Repeat a request until it succeeds, or raise LeapError after `give_up` seconds.
+    """Repeat a request until it succeeds; raise LeapError after `give_up` seconds or the deadline.
 
     Use it only for requests that change nothing when they are made twice.
     """
     began = time.monotonic()
     most = patience.give_up if give_up is None else give_up
     for pause in patience.pauses():
-        value, failure = attempt(call)
+        refuse_late(deadline, what)
+        with deadline.waiting():
+            value, failure = attempt(call)
         if failure is None:
             return value  # type: ignore[return-value]
         if failure.kind in (REJECTED, LOCAL):
             raise LeapError(f"{what}: {failure.text}", failure.code)
         pause = max(pause, failure.retry_after or 0.0)
         waited = time.monotonic() - began
-        if waited + pause > most:
+        if pause > min(most - waited, deadline.left):
             asked = "" if failure.retry_after is None else f"; it asks to wait {pause:.0f} s more"
             raise LeapError(f"{what}: {failure.text}; gave up after {waited:.0f} s{asked}")
         _log.info("%s: %s; again in %.0f s", what, failure.text, pause)
-        time.sleep(pause)
+        deadline.pause(pause)
     raise AssertionError("pauses never end")
+
+
+def refuse_late(deadline: Deadline, what: str) -> None:
+    """Raise LeapError if no time is left for a request."""
+    if deadline.over:
+        raise LeapError(f"{what}: gave up after {deadline.spent:.0f} s, the time allowed in all")
 
 
 def _failure(error: Exception) -> Failure:
@@ -130,9 +145,11 @@ def _failure(error: Exception) -> Failure:
     import urllib3
 
     causes = list(_causes(error))
-    response = next(
-        (r for r in (getattr(cause, "response", None) for cause in causes) if r is not None), None
-    )
+    if isinstance(error, TooLargeError):
+        return Failure(LOCAL, _message(error), detail=_message(error))
+    # urllib3's errors have responses of another type
+    found = (getattr(cause, "response", None) for cause in causes)
+    response = next((r for r in found if isinstance(r, requests.Response)), None)
     if any(isinstance(cause, requests.exceptions.TooManyRedirects) for cause in causes):
         text = "the server sent a redirect; it is not followed, to protect the token"
         return Failure(REJECTED, text, getattr(response, "status_code", None))

@@ -14,7 +14,7 @@ from qcompile.leap.client import Leap
 from qcompile.leap.job import Job
 from qcompile.leap.nonlinear import nonlinear
 from qcompile.leap.records import CANCELLED, OVER, READY, SENT, Part, State
-from qcompile.leap.retry import REJECTED, UNREACHABLE, Failure, Patience
+from qcompile.leap.retry import REJECTED, UNREACHABLE, Failure
 from qcompile.leap.strays import keep_one, record_id
 from qcompile.stages.embedded import Embedded, to_embedded
 from qcompile.stages.pubo import Pubo
@@ -48,6 +48,7 @@ def ensure_sent(job: Job, part: Part, connection: Leap, *, first: bool) -> None:
     data = _data(job, part, connection)
     began, changes = time.monotonic(), 0
     for pause in connection.patience.pauses():
+        connection.refuse_late("sending")
         # this request counts as one of unknown outcome until its reply proves the opposite
         doubts = _doubts(job.state(part))
         job.record(part, stage=SENT, sent=_now(), doubts=doubts + 1, message="")
@@ -77,7 +78,7 @@ def ensure_sent(job: Job, part: Part, connection: Leap, *, first: bool) -> None:
             data = _data(job, part, connection)
             began = time.monotonic()  # the search for new chains does not count as waiting
         waits = max(pause, failure.retry_after or 0.0) - (time.monotonic() - ended)
-        _pause_or_give_up(failure, max(0.0, waits), began, connection.patience)
+        _pause_or_give_up(failure, max(0.0, waits), began, connection)
 
 
 def _now() -> str:
@@ -104,13 +105,14 @@ def _record_not_sent(job: Job, part: Part, failure: Failure, doubts: int) -> Non
         job.record(part, stage=READY, sent=None, doubts=0, message=failure.text)
 
 
-def _pause_or_give_up(failure: Failure, pause: float, began: float, patience: Patience) -> None:
+def _pause_or_give_up(failure: Failure, pause: float, began: float, connection: Leap) -> None:
+    patience = connection.patience
     waited = time.monotonic() - began
     # the time to look up a job does not count as waiting for the request
-    if waited + pause > patience.give_up + patience.grace:
+    if pause > min(patience.give_up + patience.grace - waited, connection.deadline.left):
         raise LeapError(f"sending: {failure.text}; gave up after {waited:.0f} s")
     _log.info("sending: %s; again in %.0f s", failure.text, pause)
-    time.sleep(pause)
+    connection.deadline.pause(pause)
 
 
 def _refuse_copy(job: Job) -> None:
@@ -149,7 +151,7 @@ def _found_by_label(job: Job, part: Part, connection: Leap, seconds: float) -> b
         if left <= 0:
             return False
         _log.info("the job is not listed yet; looking for it for another %.0f s", left)
-        time.sleep(min(pause, left))
+        connection.deadline.pause(min(pause, left))
     raise AssertionError("pauses never end")
 
 

@@ -60,8 +60,10 @@ class Strays:
                 "the answer is on disk; looking for a second problem of the job for another %.0f s",
                 left,
             )
-            time.sleep(min(next(self._pauses), left))
+            self._connection.deadline.pause(min(next(self._pauses), left))
             self.look()
+            if self._connection.deadline.over:
+                return  # the doubts stay
         for part, _ in self._doubtful():
             self._job.record(part, doubts=0)
 

@@ -9,6 +9,7 @@ sent again: one job is billed once.
 from __future__ import annotations
 
 import logging
+import math
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -87,6 +88,7 @@ class _Access:
     region: str | None
     same_account: bool
     patience: Patience | None
+    timeout: float | None = None
 
 
 def submit(
@@ -119,7 +121,8 @@ def submit(
     "hybrid" (the QUBO, for `time_limit` seconds) or "nl" (the nonlinear solver, on the weights).
     `parameters` are sent to the solver unchanged. `confirm` is called with the cost; nothing is
     sent if it returns False. An unfinished job of the same problem is not submitted a second time
-    unless `again` is True. After any interruption ``resume(job.id)`` continues.
+    unless `again` is True. All waiting for the server together takes at most `timeout` seconds.
+    After any interruption ``resume(job.id)`` continues.
     """
     request = Request(
         solver=solver,
@@ -138,7 +141,12 @@ def submit(
     _check_timeout(timeout)
     known = job_names(jobs)
     with connect(
-        solver_type, solver=solver, profile=profile, region=region, patience=patience
+        solver_type,
+        solver=solver,
+        profile=profile,
+        region=region,
+        patience=patience,
+        timeout=timeout,
     ) as connection:
         plan = make_plan(connection, problem, request, jobs)
         if not (again or dry_run):
@@ -152,7 +160,7 @@ def submit(
             job = create_job(job, plan.problem, plan.embedding)
         _log.info("job %s", job.id)
         with job.locked(), _status_in_errors(job), news_to(progress):
-            return _send_and_collect(job, connection, wait, timeout, first=True)
+            return _send_and_collect(job, connection, wait, first=True)
 
 
 def resume(
@@ -181,9 +189,9 @@ def resume(
         fetch_lost_answers_again(job)
         if all(state.stage in OVER for state in job.states):
             return Submission(job.cost, job, *decode_job(job))
-        access = _Access(profile, region, same_account, patience)
+        access = _Access(profile, region, same_account, patience, timeout)
         with _connected(job, access) as connection, news_to(progress):
-            return _send_and_collect(job, connection, wait, timeout, first=False)
+            return _send_and_collect(job, connection, wait, first=False)
 
 
 def cancel(
@@ -218,8 +226,8 @@ def _normal_label(label: str) -> str:
 
 
 def _check_timeout(timeout: float) -> None:
-    if not timeout > 0:
-        raise InputError(f"timeout {timeout:g}; expected seconds above 0")
+    if not 0 < timeout < math.inf:
+        raise InputError(f"timeout {timeout:g}; expected a finite number of seconds above 0")
 
 
 def _new_job(request: Request, plan: Plan, connection: Leap, place: Path) -> Job:
@@ -258,6 +266,7 @@ def _connected(job: Job, access: _Access) -> Iterator[Leap]:
         profile=access.profile or job.profile or None,
         region=access.region or job.region or None,
         patience=access.patience,
+        timeout=access.timeout,
     ) as connection:
         _check_account(job, connection, access.same_account)
         yield connection
@@ -280,9 +289,7 @@ def _check_account(job: Job, connection: Leap, same_account: bool) -> None:
         )
 
 
-def _send_and_collect(
-    job: Job, connection: Leap, wait: bool, timeout: float, *, first: bool
-) -> Submission:
+def _send_and_collect(job: Job, connection: Leap, wait: bool, *, first: bool) -> Submission:
     trouble = None
     try:
         _send(job, connection, first=first)
@@ -292,7 +299,7 @@ def _send_and_collect(
         trouble = error  # parts that were sent are billed: fetch their answers first
     strays = Strays(job, connection)
     if wait:
-        collect(job, connection, timeout, strays)
+        collect(job, connection, strays)
     else:
         strays.look()
     if trouble is not None:

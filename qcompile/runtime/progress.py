@@ -17,6 +17,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from qcompile.runtime.text import printable
+
 __all__ = ["News", "Progress", "bar", "heard", "muted", "news_to", "report", "retitle", "shown_by"]
 
 
@@ -125,9 +127,13 @@ def bar(title: str, *, counted: bool = False) -> Iterator[None]:
         yield
         return
     from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as RichProgress
 
-    shown = RichProgress(console=Console(stderr=True), transient=True)
+    # as by default, but a title with [brackets] is no markup: it may come from a server
+    text = TextColumn("{task.description}", style="progress.description", markup=False)
+    columns = (text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    shown = RichProgress(*columns, console=Console(stderr=True), transient=True)
     task, current = shown.add_task(title, total=None), title
     timer = threading.Timer(_PATIENCE, shown.start)
     timer.daemon = True
@@ -135,12 +141,12 @@ def bar(title: str, *, counted: bool = False) -> Iterator[None]:
     def count(done: int, total: int | None, news: str) -> None:
         if timer.ident is None:
             timer.start()
-        shown.update(task, completed=done, total=total, description=news or current)
+        shown.update(task, completed=done, total=total, description=printable(news) or current)
 
     def name(new: str) -> None:
         nonlocal task, current
         shown.remove_task(task)  # the total of a task cannot be removed again
-        task, current = shown.add_task(new, total=None), new
+        task, current = shown.add_task(printable(new), total=None), printable(new)
 
     if not counted:
         timer.start()

@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
-__all__ = ["one_line"]
+__all__ = ["one_line", "printable"]
 
 
 _LONGEST = 300
+
+
+def printable(text: object, *, lines: bool = False) -> str:
+    """Return a text that can be shown on a terminal, whoever wrote it.
+
+    Files and servers are not trusted with the terminal: control characters, escape sequences,
+    characters that change the direction of writing, and halves of characters become ``?``, other
+    blanks a blank. The ends of lines stay only where `lines` is True.
+
+    >>> printable("a\\x1b[31m\\u202eb\\tc\\nd")
+    'a?[31m?b c d'
+    """
+    shown = str(text)
+    if shown.isprintable():
+        return shown
+    return "".join(_shown(c, lines) for c in shown)
+
+
+def _shown(character: str, lines: bool) -> str:
+    if character.isprintable() or (lines and character == "\n"):
+        return character
+    return " " if character.isspace() else "?"
 
 
 def one_line(text: object) -> str:
@@ -21,4 +43,4 @@ def one_line(text: object) -> str:
     line = " ".join(str(text).split()) or type(text).__name__
     if len(line) > _LONGEST:
         line = f"{line[:_LONGEST]}..."
-    return "".join(c if c.isprintable() else "?" for c in line)
+    return printable(line)

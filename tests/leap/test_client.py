@@ -1,23 +1,26 @@
 from __future__ import annotations
 
 import pickle
+import traceback
 from collections.abc import Callable
 from typing import Any
 
+import dwave.cloud.config as client_config
 import pytest
 
 import qcompile
 from qcompile import InputError, LeapError, Qubo, Submission
-from qcompile.leap import client
+from qcompile.leap import client, http
 from tests import sapi
 from tests.leap.jobs import QUICK, check_result
 from tests.sapi import TOKEN, Sapi
 
 
 def test_downloads_have_a_limit(server: Sapi, qubo: Qubo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "_LARGEST_ANSWER", 400)
-    with pytest.raises(LeapError, match="exceeds 400 bytes"):
+    monkeypatch.setattr(http, "LARGEST_REPLY", 400)
+    with pytest.raises(LeapError, match=r"exceeds .*400 bytes"):
         qcompile.submit(qubo, solver_type="nl", patience=QUICK)
+    assert server.count("download") == 1  # the same again would be as large
 
 
 def test_many_problems_are_polled_in_pieces(
@@ -97,6 +100,7 @@ def test_regions(
     monkeypatch.delenv("DWAVE_API_ENDPOINT")
     monkeypatch.delenv("DWAVE_LEAP_API_ENDPOINT")
     check_result(send(region="test-1"), best)
+    assert server.tokens == {TOKEN, None}  # the look-up needs none
     with pytest.raises(InputError, match="nowhere"):
         send(region="nowhere")
     # Ocean would fall back to the public cloud of North America without a word
@@ -122,3 +126,92 @@ def test_a_qpu_named_in_the_environment_does_not_hinder_hybrid_solvers(
     monkeypatch.setenv("DWAVE_API_SOLVER", "Mock_Advantage")
     found = qcompile.submit(qubo, solver_type="hybrid", patience=QUICK)
     assert found.cost["solver"] == "hybrid_bqm"
+
+
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n", " \t", "\N{NO-BREAK SPACE}"])
+def test_blanks_around_the_token_are_dropped(
+    server: Sapi, send: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """They come from files with other line ends; a header cannot hold them."""
+    monkeypatch.setenv("DWAVE_API_TOKEN", f"{TOKEN}{end}")
+    send(dry_run=True)
+    assert server.tokens == {TOKEN}
+
+
+@pytest.mark.parametrize("middle", ["\r", "\n", " ", "'", '"', "\\", "\x1b", "é", "\ud800"])
+def test_a_token_that_no_header_can_hold(
+    server: Sapi,
+    send: Callable[..., Submission],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    middle: str,
+) -> None:
+    token = f"DEV-secretsecret{middle}secretsecret"
+    monkeypatch.setattr(client_config, "load_config", lambda **_: {"token": token})
+    with pytest.raises(InputError, match=r"the API token has .* copy it again") as caught:
+        send(dry_run=True)
+    shown = "".join(traceback.format_exception(caught.value)) + caplog.text
+    assert "secretsecret" not in shown and not server.requests
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "http://OTHER\\@127.0.0.1/sapi/v2/",
+        "https://OTHER\\@example.com/",
+        "http://127.0.0.1@OTHER/",
+        "http://me:pa55word@127.0.0.1/",
+        "http://127.0.0.1:99999/",
+        "http://127.0.0.1:0/",
+        "http://127.0.0.1:x/",
+        "http://127.0.0.1 /",
+        "http://127.0.0.1\t.other/",
+        "http://[::1/",
+        "http:///OTHER/",
+        "https://OTHER#@example.com/",
+        "https://OTHER?@example.com/",
+        "https://exam\x1b[2Jple.com/",
+        "ftp://127.0.0.1/",
+        "127.0.0.1",
+    ],
+)
+def test_addresses_that_are_read_in_two_ways(
+    server: Sapi, send: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch, endpoint: str
+) -> None:
+    monkeypatch.setenv("DWAVE_API_ENDPOINT", endpoint)
+    with pytest.raises(InputError, match=r"endpoint .*(expected https|not https)") as caught:
+        send(dry_run=True)
+    assert "pa55word" not in str(caught.value) and str(caught.value).isprintable()
+
+
+def test_addresses_that_are_plain() -> None:
+    for address in (
+        "https://eu-central-1.cloud.dwavesys.com/sapi/v2/",
+        "http://127.0.0.1:5000/sapi/v2/",
+        "http://[::1]:80/",
+        "https://localhost",
+    ):
+        assert client._is_plain(address)
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "DWAVE_API_PROXY"])
+def test_a_proxy_does_not_read_the_token(
+    server: Sapi, send: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with Sapi() as elsewhere:
+        monkeypatch.setenv(name, elsewhere.url)
+        with pytest.raises(InputError, match=r"proxy .* NO_PROXY=127\.0\.0\.1"):
+            send(dry_run=True)
+        assert not elsewhere.requests and not server.requests
+
+
+def test_answers_lie_at_a_plain_address(server: Sapi) -> None:
+    with client.connect("nl", patience=QUICK) as connection:
+        place = server.url.replace("127.0.0.1", "OTHER\\@127.0.0.1")
+        for url in (f"{place}/x", f"{server.url}.other/x", f"{server.url}@other/x", "//other/x"):
+            answer = {"format": "binary-ref", "auth_method": "sapi-token", "url": url}
+            with pytest.raises(LeapError, match="another server"):
+                connection.download({**answer, "timing": {}, "shape": {}})
+        with pytest.raises(LeapError, match="does not say where"):
+            connection.download({"format": "binary-ref", "url": TOKEN})

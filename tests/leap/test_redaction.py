@@ -158,9 +158,9 @@ def _complain(log: logging.Logger, text: str) -> None:
 def test_passwords_in_addresses(server: Sapi, monkeypatch: pytest.MonkeyPatch) -> None:
     assert client._plain("https://me:pa55@h:1/x?token=1") == "https://h:1/x/"
     monkeypatch.setenv("DWAVE_API_PROXY", "http://me:pr0xy-w0rd@127.0.0.1:9")
+    monkeypatch.setenv("DWAVE_API_ENDPOINT", f"{server.url}/sapi/v2/".replace("http:", "https:"))
     with client.connect(patience=QUICK) as connection:
         assert redaction.scrub("pr0xy-w0rd") == "***"
-        connection.endpoint = connection.endpoint.replace("http:", "https:")
         place = f"{server.url}/sapi/v2/problems/x/answer/data/"
         answer = {"format": "binary-ref", "url": place, "timing": {}, "shape": {}}
         with pytest.raises(LeapError, match="another server"):

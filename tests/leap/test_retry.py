@@ -60,7 +60,7 @@ def test_a_date_may_stand_in_retry_after() -> None:
 
 def test_polls_are_a_second_apart(server: Sapi, send: Callable[..., Submission]) -> None:
     server.pending_polls = 3
-    send(patience=Patience(first=0.02))
+    send(patience=Patience(first=0.02), timeout=60.0)
     times = server.times("poll")
     assert len(times) == 4
     assert min(np.diff(times)) >= 0.99
