@@ -42,8 +42,8 @@ from qcompile.moments.local import fit_around
 from qcompile.objective.decode import decode
 from qcompile.objective.discretize import discretize
 from qcompile.objective.fit import LossOptions, fit_loss
+from qcompile.objective.judgement import Judgement, judge, warnings_for
 from qcompile.objective.step import discretize_step
-from qcompile.objective.weight_range import warnings_for
 from qcompile.pipeline import Compiled, compile, verify
 from qcompile.reduction.accounting import account
 from qcompile.reduction.estimate import estimate
@@ -85,6 +85,7 @@ __all__ = [
     "FormatError",
     "InputError",
     "Job",
+    "Judgement",
     "LeapError",
     "LocalFit",
     "Loss",
@@ -131,6 +132,7 @@ __all__ = [
     "fit_loss",
     "folds",
     "from_arrays",
+    "judge",
     "largest_clique",
     "list_jobs",
     "load_classifier",

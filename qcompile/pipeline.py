@@ -24,6 +24,7 @@ from qcompile.moments.in_pieces import moments_in_pieces
 from qcompile.moments.parts import local_total, moments_of_parts
 from qcompile.objective.discretize import discretize
 from qcompile.objective.fit import LossOptions, fit_loss_with, needs_fit
+from qcompile.objective.judgement import fault_of
 from qcompile.objective.prune import prune as prune_levels
 from qcompile.reduction.quadratize import QuboOptions, quadratize
 from qcompile.runtime import cluster
@@ -117,6 +118,7 @@ def compile(
     l0: float = 0.0,
     threshold: float = 0.0,
     prune: bool = False,
+    anyway: bool = False,
     data: DataOptions | None = None,
     loss: LossOptions | None = None,
     qubo: QuboOptions | None = None,
@@ -129,7 +131,8 @@ def compile(
     Options are the fields of `DataOptions`, `LossOptions` and `QuboOptions`, by name; they replace
     those of `data`, `loss` and `qubo`. Raw data are scaled robustly and get a constant column,
     unless `scale` and `bias` say otherwise; so are the rows of a `Dataset` that no `prepare` has
-    seen. `prune` first narrows the levels of the weights where that keeps the minimum.
+    seen. `prune` first narrows the levels of the weights where that keeps the minimum. A problem
+    whose lowest state rewards wrong answers is refused; `anyway` compiles it with a note.
 
     A `source` like ``part-*.svm.gz`` names several files; with a Dask `client`
     its workers sum over them. `progress(done, total)` counts bytes of a file, files of several, or
@@ -150,7 +153,7 @@ def compile(
         else:
             moments = load_moments_of(source, data, loss)
     with passing("fit loss"):
-        fitted = fit_loss_with(moments, loss)
+        fitted = _checked(moments, fit_loss_with(moments, loss), bits, anyway)
     encoding = None
     if prune:
         with passing("prune"):
@@ -158,6 +161,16 @@ def compile(
     with passing("discretize"):
         pubo = discretize(moments, fitted, bits, l0=l0, threshold=threshold, encoding=encoding)
     return Compiled(moments, fitted, pubo, qubo, data.seed)
+
+
+def _checked(moments: Moments, loss: Loss, bits: int, anyway: bool) -> Loss:
+    """Raise InputError if the lowest state is worthless; with `anyway`, note it instead."""
+    fault = fault_of(moments, loss, bits)
+    if fault is None:
+        return loss
+    if not anyway:
+        raise InputError(f"{fault}. To compile it all the same, give anyway=True")
+    return loss if fault in loss.notes else replace(loss, notes=(*loss.notes, fault))
 
 
 def verify(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,8 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             found = self._train(self._dataset(X, codes))
         except InputError as error:
             raise ValueError(str(error)) from None
+        for note in found.notes:
+            warnings.warn(note, UserWarning, stacklevel=2)
         self.classifier_ = found.classifier
         self.loss_ = found.loss
         self.l2_ = found.l2

@@ -58,7 +58,7 @@ def test_options_are_passed_on(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_files_are_prepared_like_named_sets(tmp_path: Path) -> None:
     path = tmp_path / "cancer.svm"
     svmlight.save_svmlight(read("breast-cancer"), path)
-    moments = compile(path, bits=1, noise=0.2, scale="none", bias=False).moments
+    moments = compile(path, bits=1, noise=0.2, scale="none", bias=False, anyway=True).moments
     expected = moments_of(add_noise(read(path), 0.2), 3)
     np.testing.assert_array_equal(moments.tensors[1, 0], expected.tensors[1, 0])
     assert moments.source["noise"] == 0.2
@@ -92,7 +92,7 @@ def test_raw_data_are_scaled_robustly_with_a_constant_column(tmp_path: Path, spa
         np.testing.assert_allclose(
             made.moments.tensors[1, 0], expected.tensors[1, 0], rtol=1e-9, atol=1e-9
         )
-    raw = compile(data, bits=1, order=1, scale="none", bias=False).moments
+    raw = compile(data, bits=1, order=1, scale="none", bias=False, anyway=True).moments
     np.testing.assert_allclose(raw.tensors[1, 0], moments_of(data, 1).tensors[1, 0])
 
 

@@ -17,6 +17,7 @@ from qcompile import PolynomialLossClassifier
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")  # its labels are often random
 @pytest.mark.parametrize("method", [pytest.param("rounds", marks=pytest.mark.lowest), "paper"])
 def test_scikit_learns_own_checks_pass(method: str) -> None:
     model = PolynomialLossClassifier()

@@ -100,6 +100,11 @@ def add_commands(commands: Any) -> None:
     add_qubo_options(command)
     add_data_options(command)
     add_loss_options(command)
+    command.add_argument(
+        "--anyway",
+        action="store_true",
+        help="compile also a problem whose best classifier rewards wrong answers",
+    )
     add_dask_option(command, "compute the sums over the files")
     _add_step_options(command)
     command.set_defaults(run=_run_compile)
@@ -143,6 +148,7 @@ def _run_compile(options: argparse.Namespace) -> None:
             l0=options.l0,
             threshold=options.threshold,
             prune=options.prune,
+            anyway=options.anyway,
             data=grouped(DataOptions, options),
             loss=grouped(LossOptions, options),
             qubo=grouped(QuboOptions, options),
@@ -157,7 +163,7 @@ def _run_compile(options: argparse.Namespace) -> None:
     moments = compiled.moments
     summary = {
         **describe_moments(moments),
-        **describe_loss(compiled.loss),
+        **describe_loss(compiled.loss, options),
         **describe_pubo(compiled.pubo),
     }
     if reduced is not None:

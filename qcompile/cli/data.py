@@ -122,7 +122,7 @@ def _run_loss(options: argparse.Namespace) -> None:
             save_loss(loss, options.output, preparation=moments.preparation, source=moments.source)
         if options.plot:
             plot.plot_losses({f"order {loss.order}, {source_name(moments)}": loss}, options.plot)
-    show({**describe_moments(moments), **describe_loss(loss)}, options, written=written)
+    show({**describe_moments(moments), **describe_loss(loss, options)}, options, written=written)
 
 
 def _first_line(function: Any) -> str:

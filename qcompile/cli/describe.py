@@ -13,6 +13,7 @@ from qcompile.cli.wording import in_options
 from qcompile.data.svmlight import shortest
 from qcompile.embedding.preflight import preflight
 from qcompile.files.machines import load_machine
+from qcompile.objective.judgement import Judgement
 from qcompile.reduction.accounting import account
 from qcompile.runtime.memory import human
 from qcompile.stages.dataset import Dataset
@@ -27,10 +28,12 @@ __all__ = [
     "brief_names",
     "describe_data",
     "describe_fit",
+    "describe_judgement",
     "describe_loss",
     "describe_moments",
     "describe_pubo",
     "describe_qubo",
+    "say_notes",
     "source_name",
 ]
 
@@ -83,8 +86,8 @@ def describe_moments(moments: Moments) -> dict[str, Any]:
     return described
 
 
-def describe_loss(loss: Loss) -> dict[str, Any]:
-    """Return the summary of a loss."""
+def describe_loss(loss: Loss, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the summary of a loss, and warn of what its notes say."""
     described: dict[str, Any] = {"order": loss.order, "fit": loss.fit}
     described |= {f"a_{p}": a for p, a in enumerate(loss.coefficients)}
     if loss.omega is not None:
@@ -92,8 +95,21 @@ def describe_loss(loss: Loss) -> dict[str, Any]:
     described |= {"prior std": loss.prior_std, "range": loss.range_, "zeta": loss.zeta}
     described["l2"] = loss.l2
     for note in loss.notes:
-        _log.warning("warning: %s", note)
+        _log.warning("warning: %s", in_options(note, options))
     return described
+
+
+def describe_judgement(judged: Judgement) -> dict[str, Any]:
+    """Return the errors of a classifier on the rows it was trained on, if they are at hand."""
+    if judged.error is None:
+        return {}
+    return {"train error": judged.error, "baseline error": judged.baseline}
+
+
+def say_notes(judged: Judgement, options: argparse.Namespace) -> None:
+    """Warn of what is wrong with a classifier."""
+    for note in judged.notes:
+        _log.warning("warning: %s", in_options(note, options))
 
 
 def describe_pubo(pubo: Pubo) -> dict[str, Any]:

@@ -9,9 +9,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from qcompile.cli.describe import describe_judgement, say_notes
 from qcompile.cli.options import add_reads_option, add_report_option, chain_strength, page_of
 from qcompile.cli.output import FORMATS, show, show_rows
 from qcompile.cli.parsing import UsageError, add_command
+from qcompile.data.replay import recorded_rows
 from qcompile.embedding.unembed import REPAIRS
 from qcompile.files import atomic
 from qcompile.files import embedding as embedding_files
@@ -25,6 +27,7 @@ from qcompile.leap.job_store import Damaged, load_job, scan_jobs
 from qcompile.leap.records import CANCELLED, DONE, FAILED
 from qcompile.leap.retry import Patience
 from qcompile.leap.submission import Submission, cancel, resume, status_text, submit
+from qcompile.objective.judgement import judge
 from qcompile.report import page
 from qcompile.report.gather import job_run
 from qcompile.runtime.progress import bar
@@ -361,7 +364,12 @@ def _show(found: Submission, options: argparse.Namespace, outputs: list[str]) ->
         "seconds billed": None if billed is None else billed / 1e6,
     }
     if found.classifier is not None:
+        problem, energy = job.problem(), found.classifier.source.energy
+        assert energy is not None  # `decode` knows it
+        judged = judge(problem, found.classifier.weights, energy, recorded_rows(problem))
+        say_notes(judged, options)
         summary["weights"] = found.classifier.weights.tolist()
+        summary |= describe_judgement(judged)
     kept = [str(job.folder / "samples.json")]
     if found.classifier is not None:
         kept.append(str(job.folder / "model.json"))

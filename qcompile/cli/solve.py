@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from qcompile.cli.describe import describe_judgement, say_notes
 from qcompile.cli.options import (
     add_machine_options,
     add_solver_options,
@@ -15,7 +16,7 @@ from qcompile.cli.options import (
 )
 from qcompile.cli.output import Worded, show
 from qcompile.cli.parsing import UsageError, add_command
-from qcompile.data.replay import prepared, raw_rows
+from qcompile.data.replay import prepared, raw_rows, recorded_rows
 from qcompile.data.svmlight import shortest
 from qcompile.embedding.chain_strength import strength_of
 from qcompile.embedding.unembed import REPAIRS
@@ -24,6 +25,7 @@ from qcompile.files.classifier import load_classifier, save_classifier
 from qcompile.files.interchange import load_problem
 from qcompile.files.samples import load_samples, save_samples
 from qcompile.objective.decode import decode
+from qcompile.objective.judgement import judge
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 from qcompile.solvers.solve import solve
@@ -159,6 +161,9 @@ def _run_solve(options: argparse.Namespace) -> None:
         )
     if options.output:
         save_samples(found, options.output, problem=loaded)
+    if loaded.loss is not None:
+        lowest = loaded.decode(found.best)
+        say_notes(judge(loaded, lowest, float(found.energies[0])), options)
     summary = {
         "solver": options.solver,
         **({"space": found.info["space"]} if "space" in found.info else {}),
@@ -191,14 +196,19 @@ def _run_decode(options: argparse.Namespace) -> None:
     if options.output:
         save_classifier(found, options.output)
     source = found.source
-    assert source.rank is not None  # `decode` knows it
+    assert source.rank is not None and source.energy is not None  # `decode` knows them
+    with bar("read"), passing("read training data"):
+        rows = recorded_rows(problem)
+    judged = judge(problem, found.weights, source.energy, rows)
+    say_notes(judged, options)
     rank = source.rank + 1  # people count from one
-    summary = {
+    summary: dict[str, Any] = {
         "samples": len(samples),
         "energy": source.energy,
         "rank": Worded(rank, f"{rank} of {len(samples)}, 1 is the lowest energy"),
         "weights": found.weights.tolist(),
     }
+    summary |= describe_judgement(judged)
     if validation is not None:
         summary["validation error"] = source.validation_error
     show(summary, options, written=[options.output] if options.output else [])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from qcompile.data.named_sets import is_named
 from qcompile.data.read import read, read_rows
 from qcompile.data.split import add_noise, shuffle
-from qcompile.errors import InputError
+from qcompile.errors import InputError, QcompileError
 from qcompile.stages.arrays import Floats, Matrix, frozen
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
@@ -16,7 +17,40 @@ from qcompile.stages.preparation import Preparation
 from qcompile.stages.problem import Problem
 from qcompile.stages.source import Source
 
-__all__ = ["prepared", "raw_rows", "same_rows"]
+__all__ = ["prepared", "raw_rows", "recorded_rows", "same_rows"]
+
+
+# Rows that are looked at without being asked for are few: entries of the table, bytes of the file.
+_MOST_ENTRIES, _MOST_BYTES = 20_000_000, 64 << 20
+
+
+def recorded_rows(problem: Problem | Classifier) -> Dataset | None:
+    """Return the rows that a problem was compiled from if its record leads to them; else None.
+
+    They are those of a named set, or of a file of that name in the current folder whose digest is
+    the recorded one. Large data are not read.
+    """
+    source, prepared = problem.source, problem.preparation
+    if source.name is None or source.rows is None or prepared is None:
+        return None
+    if source.rows * prepared.raw_features > _MOST_ENTRIES or source.parts is not None:
+        return None
+    named = is_named(source.name)
+    path = Path(source.name)
+    if not named and not (path.name == source.name and _is_small_file(path) and source.sha256):
+        return None
+    try:
+        rows = same_rows(source.name, problem)
+    except QcompileError:
+        return None
+    return rows if source.is_of(rows.source, len(rows)) else None
+
+
+def _is_small_file(path: Path) -> bool:
+    try:
+        return path.is_file() and path.stat().st_size <= _MOST_BYTES
+    except (OSError, ValueError):
+        return False
 
 
 def same_rows(data: str, problem: Problem | Classifier) -> Dataset:

@@ -20,6 +20,7 @@ from math import factorial, gamma
 import numpy as np
 
 from qcompile.errors import InputError
+from qcompile.objective.judgement import upside_down
 from qcompile.objective.weight_range import choose_range
 from qcompile.runtime.renamed import renamed, renamed_fields
 from qcompile.stages import multisets
@@ -101,11 +102,7 @@ def fit_loss(
         elif kind == "loss":
             values = loss_coefficients(order, std * moments.rms_norm)
         if kind != "custom" and values[1] >= 0:
-            notes.append(
-                f"the fitted loss rises at margin 0 (a_1 = {values[1]:.3g}): right answers cost "
-                "more than wrong ones. Features of very different sizes do this; "
-                'try scale="robust"'
-            )
+            notes.append(upside_down(values[1]))
     draft = Loss(values, kind, std, 1.0, penalty, omega, tuple(notes))
     reaching = kind != "custom" and prior_std is None and l2 is None
 

@@ -18,7 +18,7 @@ below w = 0: a coarse grid of weights may miss the lowest point but not by that 
 Losses that rise on both sides have a search of their own in `even_range`.
 
 The search is by descent from several starts with many kicks, at O(n³) a sweep for cubics; the
-examples are not looked at. It is a search, no proof: `warnings_for` looks at a classifier itself.
+examples are not looked at. It is a search, no proof: `judgement` looks at the problem itself.
 """
 
 from __future__ import annotations
@@ -32,20 +32,16 @@ import numpy as np
 from qcompile.errors import InputError
 from qcompile.objective.cubic import Objective, objective_of
 from qcompile.objective.even_range import choose_even_range
-from qcompile.stages.arrays import Floats
-from qcompile.stages.dataset import Dataset
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
 
-__all__ = ["choose_range", "rewarded", "warnings_for"]
+__all__ = ["choose_range"]
 
 
 WIDEST = 2.0
 _LARGEST_RMS, _MOST_BEYOND = 0.8, 0.2
 _STEP = 2**0.25
 _STEPS_BELOW = 24  # narrowest range that is tried: the safe one over 2^6
-# share of wrong margins past the turn that is worth a word
-_WORTH_A_WARNING = 0.05
 
 
 def choose_range(
@@ -107,55 +103,6 @@ def _given_range(moments: Moments, loss: Loss, wanted: float | str) -> Loss:
         )
         return replace(loss, notes=(*loss.notes, note))
     return loss
-
-
-def rewarded(loss: Loss, data: Dataset, weights: Floats) -> bool:
-    """Whether the low objective comes from misclassified rows.
-
-    That is so if more than half are wrong, or if wrong margins have negative loss.
-    """
-    margins = data.margins(weights)
-    wrong = margins < 0
-    return bool(np.mean(wrong) > 0.5 or (wrong.any() and float(np.mean(loss(margins[wrong]))) < 0))
-
-
-def warnings_for(loss: Loss, data: Dataset, weights: Floats, energy: float) -> list[str]:
-    """Return warnings where a classifier exploits the loss instead of fitting the data."""
-    margins = data.margins(weights)
-    found = []
-    if rewarded(loss, data, weights):
-        found.append(
-            f"wrong margins are rewarded: {np.mean(margins < 0):.0%} of the rows are wrong at an "
-            f"objective of {energy:.3g}; use a smaller weight_range= than {loss.range_:.3g}"
-        )
-    elif energy < 0:
-        found.append(
-            f"the objective is {energy:.3g}, below 0, which no risk is: this loss falls below 0 at "
-            "right answers. Compare it with other objectives of this loss only"
-        )
-    if data.error(weights) >= data.baseline_error:
-        found.append(_no_better(data))
-    beyond = float(np.mean(margins < -loss.reward_margin))
-    if beyond > _WORTH_A_WARNING:
-        found.append(
-            f"{beyond:.0%} of the margins are wrong and beyond the turn of the loss at "
-            f"-{loss.reward_margin:.3g}, where being more wrong costs less; use a smaller "
-            "weight_range="
-        )
-    return found
-
-
-def _no_better(data: Dataset) -> str:
-    """Return the warning that nothing was learnt, with what most often helps."""
-    prepared = data.preparation
-    scaled = prepared.scale is not None or prepared.unit_norm
-    advice = [] if scaled else ['scale="robust"']
-    advice += [] if prepared.bias else ["bias=True"]
-    advice += ["more bits=", "another order="]
-    return (
-        f"no better than always giving the commoner label (error {data.baseline_error:.2%}); try "
-        + ", ".join(advice)
-    )
 
 
 def _safe_range(moments: Moments, loss: Loss) -> float:

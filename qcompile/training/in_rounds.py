@@ -10,6 +10,7 @@ import numpy as np
 from qcompile.data.prepare import PrepareOptions
 from qcompile.errors import InputError
 from qcompile.moments.unit_rows import UnitRows
+from qcompile.objective.judgement import no_better
 from qcompile.runtime.progress import muted
 from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
@@ -98,7 +99,7 @@ def train_in_rounds(work: RoundsTask) -> Trained:
         risks=compared,
         errors=errors,
         baseline=rows.baseline_error,
-        notes=tuple(_notes(rows, found, errors["train"], compared)),
+        notes=tuple(_notes(rows, found, classifier, compared)),
         method="rounds",
         l2=price,
         rounds=found.rounds,
@@ -203,14 +204,13 @@ def _risks(task: Task, found: Found, classifier: Classifier) -> tuple[Risk, ...]
     return here, Risk("descent (L-BFGS)", value, task.data.error(weights))
 
 
-def _notes(rows: Dataset, found: Found, error: float, compared: Sequence[Risk]) -> list[str]:
+def _notes(
+    rows: Dataset, found: Found, classifier: Classifier, compared: Sequence[Risk]
+) -> list[str]:
     """Return what the user should know."""
     notes = []
-    if error >= rows.baseline_error:
-        notes.append(
-            f"the classifier is wrong on {error:.1%} of the training rows, and always giving the "
-            f'commoner label on {rows.baseline_error:.1%}: try a smaller l2=, or l2="cv"'
-        )
+    if rows.error(classifier.weights) >= rows.baseline_error:
+        notes.append(no_better(rows, classifier.weights, 'a smaller l2=, or l2="cv"'))
     if found.ended == "limit of rounds":
         notes.append("the limit of rounds= was reached before the training settled")
     if found.ended == "time limit":

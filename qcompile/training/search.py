@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from qcompile.objective.discretize import discretize, memory_needed
-from qcompile.objective.weight_range import rewarded
+from qcompile.objective.judgement import rewarded
 from qcompile.objective.weight_space import MOST_FEATURES, cubic_of_moments
 from qcompile.reduction.quadratize import quadratize
 from qcompile.runtime import cluster

@@ -16,7 +16,7 @@ from qcompile.files.machines import MachineSource, load_machine
 from qcompile.moments.accumulate import moments_of
 from qcompile.objective.decode import decode
 from qcompile.objective.fit import LossOptions, fit_loss_with, needs_fit
-from qcompile.objective.weight_range import warnings_for
+from qcompile.objective.judgement import judge
 from qcompile.runtime import cluster
 from qcompile.runtime.progress import Progress, shown_by
 from qcompile.runtime.timing import passing
@@ -216,7 +216,7 @@ def _by_one_polynomial(
         l2=fitted.l2,
         notes=(
             *fitted.notes,
-            *warnings_for(fitted, rows, classifier.weights, energy),
+            *judge(problem, classifier.weights, energy, rows).notes,
             *_fewer_reads(samples, options),
         ),
     )

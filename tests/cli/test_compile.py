@@ -62,7 +62,7 @@ def test_raw_rows_are_scaled_with_a_constant_column_unless_told_otherwise(
         "": ("robust", True),
         "--bias": ("robust", True),
         "--no-bias": ("robust", False),
-        "--scale none --no-bias": (None, False),
+        "--scale none --no-bias --anyway": (None, False),
         "--scale standard": ("standard", True),
     }
     for given, (scaling, bias) in wanted.items():

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from qcompile import Loss, fit_loss, moments_of
 from qcompile.data.prepare import from_arrays, prepare
 from qcompile.data.read import read
-from qcompile.objective import cubic, weight_range
-from qcompile.objective.weight_range import warnings_for
+from qcompile.objective import cubic
+from qcompile.objective.judgement import warnings_for
 from qcompile.stages.dataset import Dataset
 from tests import judge
 from tests.problems import optimum
@@ -59,7 +59,7 @@ def test_the_auto_range_holds_for_classifiers_found_from_the_examples(
         dense(data), np.asarray(data.y), levels, loss.coefficients, loss.l2, starts=40
     )
     assert best >= -1e-9
-    assert weight_range.warnings_for(loss, data, chosen, best) == []
+    assert warnings_for(loss, data, chosen, best) == []
 
 
 def test_a_wide_range_of_the_users_is_warned_about(capsys: pytest.CaptureFixture[str]) -> None:

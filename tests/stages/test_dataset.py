@@ -20,7 +20,7 @@ from qcompile import (
     train,
 )
 from qcompile.cli.app import main
-from qcompile.objective.weight_range import warnings_for
+from qcompile.objective.judgement import warnings_for
 from qcompile.report.build import report_of
 from qcompile.report.run import Run
 from qcompile.stages.dataset import answers
