@@ -138,8 +138,13 @@ class ColumnStatistics:
             spread = self.largest[chosen]
         else:
             return None, None
-        # a constant column has no spread but what rounding makes of it: leave it as it is
-        return center, np.where(spread > _ROUNDING * self.largest[chosen], spread, 1.0)
+        # a constant column has no spread but what rounding makes of it: its size is left as it is,
+        # and its centre is its value, so that it becomes 0 and not the rounding of its mean
+        largest = self.largest[chosen]
+        varies = spread > _ROUNDING * largest
+        if center is not None:
+            center = np.where(varies, center, np.copysign(largest, center))
+        return center, np.where(varies, spread, 1.0)
 
     def _deviation(self) -> Floats:
         return np.asarray(np.sqrt(self.squares / max(1, self.count)))

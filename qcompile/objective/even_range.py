@@ -21,6 +21,7 @@ import numpy as np
 
 from qcompile.objective.cubic import Polynomial
 from qcompile.stages import multisets
+from qcompile.stages.arrays import Floats
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
 
@@ -86,7 +87,7 @@ def _unit(moments: Moments, loss: Loss) -> float:
 
 def _best_correlation(objective: Polynomial) -> float:
     """Return the correlation of label and decision that least squares has."""
-    weights = np.linalg.lstsq(objective.margin_squares, objective.mean, rcond=None)[0]
+    weights: Floats = np.linalg.lstsq(objective.margin_squares, objective.mean, rcond=None)[0]
     return math.sqrt(max(0.0, objective.mean_margin(weights)))
 
 

@@ -13,7 +13,7 @@ References:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import factorial, gamma
 
@@ -36,6 +36,7 @@ EVEN_ORDERS = (4, 6, 8)
 FITS = ("risk", "loss")
 _SINGULAR = 1e-10
 _SMALL = 1e-30
+_NO_MORE_THAN_ROUNDING = 1e-13
 
 
 @renamed(fit="fit_to", range_="weight_range")
@@ -67,8 +68,6 @@ def fit_loss(
     >>> [round(a, 6) for a in loss.coefficients]
     [0.5, ..., 0.0, ...]
     """
-    if moments.count < 1 or (coefficients is None and moments.sum_of_squares <= 0):
-        raise InputError("all features are zero: every classifier has margin 0 on these data")
     order = moments.order if order is None else order
     values: tuple[float, ...] = () if coefficients is None else tuple(map(float, coefficients))
     order, kind = (len(values) - 1, "custom") if values else (order, _kind(order, fit_to, omega))
@@ -81,6 +80,7 @@ def fit_loss(
             f"a loss of order {order} needs moments up to degree {order}; "
             f"these go up to {moments.order}"
         )
+    _check_information(moments, order, fitted=kind != "custom")
     if kind == "custom" and omega is not None:
         raise InputError("omega is for fitted losses of even order, not for own coefficients")
     for name, scale in (("prior_std", prior_std), ("omega", omega)):
@@ -110,6 +110,32 @@ def fit_loss(
         return replace(loss, l2=_reaching_l2(moments, loss)) if reaching else loss
 
     return priced(choose_range(moments, draft, weight_range, priced))
+
+
+def _check_information(moments: Moments, order: int, *, fitted: bool) -> None:
+    """Raise InputError if no classifier of these rows is better than another."""
+    constant = moments.preparation is not None and moments.preparation.bias
+    if moments.count < 1 or (fitted and moments.sum_of_squares <= 0):
+        raise InputError("all features are zero: every classifier has margin 0 on these data")
+    if fitted and constant and moments.sum_of_squares == moments.count:
+        raise InputError(
+            "all features are zero, or constant columns that were centred: only the column of ones "
+            "is left, and every row gets the same answer"
+        )
+    if fitted and order <= moments.order and not any(_odd_sums(moments, order)):
+        raise InputError(
+            "the labels do not depend on the rows: for every row there is an equal one with the "
+            "other label, or an opposite one with the same label; expected other labels or features"
+        )
+
+
+def _odd_sums(moments: Moments, order: int) -> Iterator[bool]:
+    """Yield for each odd degree whether Σ z ⊗ ... ⊗ z is more than rounding."""
+    for degree in range(1, order + 1, 2):
+        unit = (degree, -degree) in moments.tensors
+        tensor = moments.tensors[degree, -degree if unit else 0]
+        size = moments.count * (1.0 if unit else moments.rms_norm**degree)
+        yield bool(np.abs(tensor).max(initial=0.0) > _NO_MORE_THAN_ROUNDING * size)
 
 
 def _reaching_l2(moments: Moments, loss: Loss) -> float:
@@ -163,14 +189,20 @@ def risk_coefficients(
         )
     odd = range(1, order + 1, 2)
     matrix, right = np.zeros((len(odd), len(odd))), np.zeros(len(odd))
-    for i, p in enumerate(odd):
-        for a in range(1, p + 1, 2):
-            share = _hermite(p, a) * factorial(a)
-            right[i] += share * _sign_in_hermite(a) / 2 * _overlap(moments, a, -a, p - a)
-            for j, q in enumerate(odd):
-                if a <= q and q >= p:
-                    matrix[i, j] += share * _hermite(q, a) * _overlap(moments, a, p - a, q - a)
+    with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+        for i, p in enumerate(odd):
+            for a in range(1, p + 1, 2):
+                share = _hermite(p, a) * factorial(a)
+                right[i] += share * _sign_in_hermite(a) / 2 * _overlap(moments, a, -a, p - a)
+                for j, q in enumerate(odd):
+                    if a <= q and q >= p:
+                        matrix[i, j] += share * _hermite(q, a) * _overlap(moments, a, p - a, q - a)
     matrix = np.triu(matrix) + np.triu(matrix, 1).T
+    if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
+        raise InputError(
+            f"the sums of a fit of order {order} overflow: features of typical size "
+            f'{moments.rms_norm:.3g} are too large; use scale="robust", or a lower order='
+        )
     solution = _solve(matrix, -right, notes)
     values = [0.5] + [0.0] * order
     for p, value in zip(odd, solution, strict=True):

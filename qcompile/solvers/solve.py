@@ -17,6 +17,7 @@ from qcompile.runtime.progress import Progress, shown_by
 from qcompile.solvers.anneal import annealed
 from qcompile.solvers.dwave import sample_with_ocean, structured_sampler
 from qcompile.solvers.exact import enumerate_lowest, exact_energies
+from qcompile.solvers.indicators import Indicators, with_best_indicators
 from qcompile.solvers.options import SolveInfo
 from qcompile.solvers.restarts import check_counts
 from qcompile.stages.arrays import frozen
@@ -46,6 +47,8 @@ def solve(
     client: Any = None,
 ) -> Samples:
     """Search for low energies; the samples are distinct and in order of energy.
+
+    Where ℓ0 is charged, samples are distinct in their weights: indicators are the best for them.
 
     Occurrences count reads: of "anneal" the restarts of which a state was the lowest, at least 1;
     "exact" visits every state once.
@@ -82,6 +85,8 @@ def solve(
             )
         else:
             found = sample_with_ocean(problem, solver, reads, seed, sweeps, repair, parameters)
+        if solver not in ("exact", "anneal"):
+            found = _with_best_indicators(problem, found)
     name = solver if isinstance(solver, str) else type(solver).__name__
     own = SolveInfo(name, seed=seed, reads=reads, seconds=time.perf_counter() - began)
     if solver != "exact":  # its states are in the order of sums that were not rounded
@@ -106,6 +111,15 @@ def _polynomial(problem: Pubo | Qubo | Embedded) -> Pubo:
     return problem if isinstance(problem, Pubo) else restore(problem)
 
 
+def _with_best_indicators(problem: Pubo | Qubo | Embedded, found: Samples) -> Samples:
+    """Return samples of a sampler with indicators that follow from the weights, if it has any."""
+    compiled = problem.qubo if isinstance(problem, Embedded) else problem
+    encoding = compiled.encoding
+    if not compiled.l0 or encoding is None or compiled.logical == encoding.variables:
+        return found
+    return with_best_indicators(compiled, _polynomial(problem), found)
+
+
 def _anneal(
     problem: Pubo | Qubo | Embedded,
     reads: int,
@@ -114,12 +128,19 @@ def _anneal(
     seed: int,
 ) -> Samples:
     pubo = _polynomial(problem)
-    found = annealed(pubo, reads=reads, sweeps=sweeps, keep=keep, seed=seed)
+    indicators = Indicators.of(pubo)
+    searched = pubo if indicators is None else indicators.eliminated(pubo)
+    found = annealed(searched, reads=reads, sweeps=sweeps, keep=keep, seed=seed)
+    bits = found.bits if indicators is None else indicators.best(found.bits)
     info = {"space": found.space, "reads": found.reads}
-    return samples_of(pubo, found.bits, occurrences=found.occurrences, info=info)
+    return samples_of(pubo, bits, occurrences=found.occurrences, info=info)
 
 
 def _exact(problem: Pubo | Qubo | Embedded, keep: int) -> Samples:
     pubo = _polynomial(problem)
-    bits = enumerate_lowest(pubo, keep)
+    indicators = Indicators.of(pubo)
+    if indicators is None:
+        bits = enumerate_lowest(pubo, keep)
+    else:
+        bits = indicators.best(enumerate_lowest(indicators.eliminated(pubo), keep))
     return replace(samples_of(pubo, bits), energies=frozen(exact_energies(pubo, bits)))

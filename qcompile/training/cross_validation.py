@@ -150,16 +150,16 @@ class _Fold:
 
 @dataclass(frozen=True, eq=False)
 class _Folds:
-    """The folds, and the moments of each and of all unless `preparation` depends on the rows.
+    """The folds, and the moments of all but each unless `preparation` depends on the rows.
 
-    Moments add up, so that those of all folds but one are a difference.
+    Moments add up. They are not subtracted: a fold with one very long row would leave little but
+    rounding of the others.
     """
 
     parts: tuple[Dataset, ...]
     degree: int
     preparation: PrepareOptions | None
-    pieces: tuple[Moments, ...] = ()
-    total: Moments | None = None
+    others: tuple[Moments, ...] = ()
 
     @classmethod
     def of(
@@ -169,19 +169,27 @@ class _Folds:
             return cls(parts, degree, preparation)
         if preparation is not None:
             parts = tuple(preparation.apply(part) for part in parts)
-        pieces = tuple(moments_of(part, degree, fit=True) for part in parts)
-        return cls(parts, degree, None, pieces, sum(pieces[1:], pieces[0]))
+        pieces = [moments_of(part, degree, fit=True) for part in parts]
+        return cls(parts, degree, None, _sums_without_each(pieces))
 
     def without(self, number: int) -> _Fold:
         """Return all rows but those of a fold, their moments, and the fold."""
         held = self.parts[number]
         rows = joined([part for i, part in enumerate(self.parts) if i != number])
-        if self.total is not None:
-            return _Fold(rows, self.total - self.pieces[number], held)
+        if self.others:
+            return _Fold(rows, self.others[number], held)
         assert self.preparation is not None
         rows = self.preparation.apply(rows)
         moments = moments_of(rows, self.degree, fit=True)
         return _Fold(rows, moments, prepare(held, like=rows))
+
+
+def _sums_without_each(pieces: Sequence[Moments]) -> tuple[Moments, ...]:
+    """Return the sum of all moments but one, for each one: those before it and those after it."""
+    before = list(itertools.accumulate(pieces))
+    after = list(itertools.accumulate(reversed(pieces)))[::-1]
+    inner = [a + b for a, b in zip(before[:-2], after[2:], strict=True)]
+    return (after[1], *inner, before[-2])
 
 
 def _errors_of(

@@ -155,11 +155,9 @@ def test_data_without_features_cannot_be_fitted() -> None:
         fit_loss(moments_of(from_arrays(np.zeros((2, 2)), [1, -1]), 3))
 
 
-@pytest.mark.parametrize("case", ["balanced", "one feature"])
-def test_singular_fits_are_solved_and_said(case: str) -> None:
-    x = {"balanced": [[1.0, 2], [1, 2]], "one feature": [[1.0], [1.0]]}
-    data = from_arrays(np.array(x[case]), [1, -1])
-    loss = fit_loss(moments_of(data, 3), weight_range=1.0)
+def test_singular_fits_are_solved_and_said() -> None:
+    x = np.array([[2.0, 0.0], [-1.0, 1.0], [1.0, 1.0]])  # Σ z is 0, and the third moment is not
+    loss = fit_loss(moments_of(from_arrays(x, [1, 1, -1]), 3), weight_range=1.0)
     assert all(map(math.isfinite, loss.coefficients))
     assert any("singular" in note for note in loss.notes)
 
@@ -202,9 +200,12 @@ def test_without_prior_and_l2_the_linear_part_just_reaches_the_range(
     assert replace(other, l2=loss.l2) == loss  # nothing else changes
 
 
-def test_labels_that_say_nothing_leave_the_l2_of_the_prior() -> None:
-    moments = moments_of(from_arrays(np.array([[1.0, 2], [1, 2]]), [1, -1]), 3)
-    assert fit_loss(moments, weight_range=1.0).l2 == 0.5
+def test_a_first_moment_of_zero_leaves_the_l2_of_the_prior() -> None:
+    """Σ z is 0 and Σ z ⊗ z ⊗ z is not, so that there is something to learn."""
+    x = np.array([[2.0, 0.0], [-1.0, 1.0], [1.0, 1.0]])
+    moments = moments_of(from_arrays(x, [1, 1, -1]), 3)
+    assert not moments.tensors[1, 0].any()
+    assert fit_loss(moments, weight_range=1.0).l2 == pytest.approx(1 / 3)
 
 
 def test_in_units_of_the_prior_the_fit_does_not_depend_on_l2() -> None:
@@ -249,3 +250,33 @@ def test_the_cubic_is_robust_to_label_noise_as_in_figure_2() -> None:
         _, _, weights = optimum(add_noise(train, noise, seed=2), bits=2, range_="auto")
         errors.append(test.error(weights))
     assert max(errors) < errors[0] + 0.06
+
+
+def test_rows_without_information_are_refused() -> None:
+    """Constant columns, and rows with both labels: before, a fit to rounding with a_3 of 1e46."""
+    rng = np.random.default_rng(0)
+    signs = rng.choice([-1.0, 1.0], 50)
+    constant = from_arrays(np.full((50, 3), 0.1) * [1, 2, 3], signs)
+    for bias, expected in ((False, "all features are zero"), (True, "only the column of ones")):
+        rows = prepare(constant, scale="standard", bias=bias)
+        assert not np.any(np.asarray(rows.x)[:, :3])
+        for order in (1, 3, 6):
+            with pytest.raises(InputError, match=expected):
+                fit_loss(moments_of(rows, order), order)
+    x = rng.normal(size=(40, 3))
+    both = from_arrays(np.vstack([x, x]), np.repeat([1.0, -1.0], 40))
+    for bias in (False, True):
+        moments = moments_of(prepare(both, scale="standard", bias=bias), 7)
+        for order in (1, 3, 4, 5, 6, 7):
+            with pytest.raises(InputError, match="the labels do not depend on the rows"):
+                fit_loss(moments, order)
+    once = from_arrays(np.vstack([x, x[1:]]), np.repeat([1.0, -1.0], [40, 39]))  # one row tells
+    assert fit_loss(moments_of(once, 3)).order == 3
+
+
+def test_sums_that_overflow_are_said() -> None:
+    rng = np.random.default_rng(0)
+    x = 1e22 * rng.normal(size=(30, 2))
+    moments = moments_of(from_arrays(x, np.sign(x[:, 0])), 7)
+    with pytest.raises(InputError, match=r'overflow.*scale="robust"'):
+        fit_loss(moments, 7)

@@ -7,6 +7,7 @@ import pytest
 
 from qcompile import InputError, compile, judge, quadratize, read
 from qcompile.data.prepare import from_arrays, prepare
+from qcompile.stages.arrays import Floats
 from qcompile.stages.dataset import Dataset
 
 
@@ -15,7 +16,7 @@ def rows() -> Dataset:
     return prepare(read("breast-cancer"), scale="standard", features=3, bias=True)
 
 
-def anti_classifier(rows: Dataset) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def anti_classifier(rows: Dataset) -> Floats:
     return -np.linalg.lstsq(np.asarray(rows.x), rows.y, rcond=None)[0]
 
 
