@@ -1,4 +1,4 @@
-"""Ctrl-C while the command is still being imported: one line, as later; imported before all else.
+"""Signals that end the command, also while it is still being imported; imported before all else.
 
 A program that imports qcompile keeps its own signals: only the command itself is touched.
 """
@@ -7,9 +7,16 @@ import os
 import signal
 import sys
 import threading
+import time
 from typing import Any
 
-__all__ = ["ready"]
+__all__ = ["Terminated", "ready"]
+
+_AT_ONCE = 1.0  # seconds
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM was received: whatever handles Ctrl-C handles it, too."""
 
 
 def _is_command() -> bool:
@@ -26,19 +33,36 @@ def _is_command() -> bool:
 
 
 def _leave(number: int, frame: Any) -> None:
-    os.write(2, b"qcompile: interrupted\n")
-    os._exit(130)  # half-imported modules cannot be trusted to clean up
+    how = b"interrupted" if number == signal.SIGINT else b"terminated"
+    os.write(2, b"qcompile: " + how + b"\n")
+    os._exit(128 + number)  # half-imported modules cannot be trusted to clean up
+
+
+class _Terminator:
+    """Raises Terminated, but not again at once: `timeout` sends the signal twice."""
+
+    def __init__(self) -> None:
+        self._last = float("-inf")
+
+    def __call__(self, number: int, frame: Any) -> None:
+        before, self._last = self._last, time.monotonic()
+        if self._last - before > _AT_ONCE:
+            raise Terminated
 
 
 def ready() -> None:
-    """Restore Python's own handling of Ctrl-C: from here on, commands clean up themselves."""
+    """Restore Python's own handling of Ctrl-C: from here on, commands clean up themselves.
+
+    They do the same at SIGTERM.
+    """
     if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGTERM) is _leave:
+        signal.signal(signal.SIGTERM, _Terminator())
 
 
-if (
-    _is_command()
-    and threading.current_thread() is threading.main_thread()
-    and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-):
-    signal.signal(signal.SIGINT, _leave)
+if _is_command() and threading.current_thread() is threading.main_thread():
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _leave)

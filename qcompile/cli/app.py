@@ -30,6 +30,7 @@ from qcompile.cli.parsing import (
     BAD_INPUT,
     EXIT_CODES,
     INTERRUPTED,
+    TERMINATED,
     UNFINISHED,
     Parser,
     UsageError,
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
     0 done, 1 a check failed, 2 invalid input, 3 a Leap job did not finish (the message says how to
-    resume it), 130 interrupted.
+    resume it), 130 interrupted, 143 terminated.
     """
     _early_interrupt.ready()
     _open_streams()
@@ -102,9 +103,11 @@ def _run(arguments: Sequence[str] | None) -> int:
     except MemoryError:
         _complain("error: out of memory; use fewer rows, features or bits")
         return BAD_INPUT
-    except KeyboardInterrupt:
-        _complain("interrupted; no incomplete file was left behind")
-        return INTERRUPTED
+    except KeyboardInterrupt as error:
+        ended = isinstance(error, _early_interrupt.Terminated)
+        how, code = ("terminated", TERMINATED) if ended else ("interrupted", INTERRUPTED)
+        _complain(f"{how}; no incomplete file was left behind")
+        return code
     return code
 
 

@@ -126,6 +126,8 @@ def _kind(path: str) -> str | None:
         return found
     if Path(path).suffix.lower() in _ONLY_WRITTEN:
         return "written"
+    if Path(path).is_fifo():  # reading would wait for a writer, or take what was written
+        return None
     try:
         with Path(path).open("rb") as stream:
             text = stream.read(1 << 20)  # the labels of the variables may come first

@@ -348,8 +348,8 @@ def _show(found: Submission, options: argparse.Namespace, outputs: list[str]) ->
             save_classifier(found.classifier, options.output)
         if options.samples:
             save_samples(samples, options.samples)
-    if options.report:
-        page.write_report(job_run(job, samples, found.classifier), options.report)
+        if options.report:
+            page.write_report(job_run(job, samples, found.classifier), options.report)
     timing = samples.info["timing"]
     billed = timing.get("charge_time", timing.get("qpu_access_time"))
     summary: dict[str, Any] = {

@@ -17,6 +17,7 @@ __all__ = [
     "EXIT_CODES",
     "INTERRUPTED",
     "NOT_PROVED",
+    "TERMINATED",
     "UNFINISHED",
     "Parser",
     "UsageError",
@@ -24,7 +25,7 @@ __all__ = [
 ]
 
 
-NOT_PROVED, BAD_INPUT, UNFINISHED, INTERRUPTED = 1, 2, 3, 130
+NOT_PROVED, BAD_INPUT, UNFINISHED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 
 _DATA_HELP = """\
 DATA is an svmlight (LIBSVM) file, plain or compressed (.gz, .bz2, .xz), a quoted pattern of files
@@ -39,6 +40,7 @@ EXIT_CODES = {
     BAD_INPUT: "invalid input or option, or standard output is full; one line says why",
     UNFINISHED: "a Leap job did not finish; one line gives its state and how to resume it",
     INTERRUPTED: "interrupted before there was a result to keep",
+    TERMINATED: "terminated (SIGTERM) before there was a result to keep",
 }
 
 

@@ -196,15 +196,16 @@ def _run_train(options: argparse.Namespace) -> None:
     parts = prepare_alike(raw, how)
     with dask_cluster(options):
         found, trials = work(options, raw, parts, how, grid)
-    if options.output:
-        save_classifier(found.classifier, options.output)
-    if options.report:
-        named = dict(zip(("train", "validation", "test"), parts, strict=True))
-        run = with_notes_in_options(trained_run(found, named), options)
-        page.write_report(run, options.report)
-    if options.plot and found.rounds:
-        plot.plot_rounds(found, options.plot)
-    elif options.plot:
+    with atomic.all_or_nothing():
+        if options.output:
+            save_classifier(found.classifier, options.output)
+        if options.report:
+            named = dict(zip(("train", "validation", "test"), parts, strict=True))
+            run = with_notes_in_options(trained_run(found, named), options)
+            page.write_report(run, options.report)
+        if options.plot and found.rounds:
+            plot.plot_rounds(found, options.plot)
+    if options.plot and not found.rounds:
         _log.warning("warning: %s is not written: no round was made", options.plot)
         written.remove(options.plot)
     for note in found.notes:

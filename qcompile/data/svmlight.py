@@ -7,6 +7,7 @@ import glob
 import gzip
 import hashlib
 import io
+import logging
 import lzma
 import math
 import os
@@ -46,6 +47,7 @@ __all__ = [
 ]
 
 
+_log = logging.getLogger("qcompile")
 _PIECE_BYTES = 1 << 22
 _LONGEST_LINE = 1 << 26
 # More text than this without any row is no data: a small compressed file can hold any amount.
@@ -162,6 +164,8 @@ class SvmlightReader:
         try:
             if path.is_dir():
                 raise InputError(f"{self.name}: is a folder; expected an svmlight file")
+            if path.is_fifo():  # opening it waits for the other end
+                _log.info("%s: waiting for a program that writes to this pipe", self.name)
             return path.open("rb")
         except FileNotFoundError:
             raise InputError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import select
 import stat
 import struct
 import zipfile
@@ -54,6 +55,7 @@ FORMAT_VERSION = 1
 _CHUNK = 1 << 16
 _DEEPEST = 40
 _JSON_COST = 12  # bytes of memory per byte of JSON
+_WAIT_FOR_WRITER = 10.0  # seconds
 _LARGEST_STREAM = 1 << 28  # from a pipe or a device, whose size is unknown
 _LARGEST_HEADER = 1 << 28
 # Arrays of a .npz file may be compressed, but not into a file that is so many times smaller.
@@ -223,7 +225,7 @@ def read_json(path: str | Path) -> Any:
 
 def read_text_of(path: str | Path, cost: int) -> bytes:
     """Read a whole file, after checking that `cost` bytes of memory per byte are available."""
-    with Path(path).open("rb") as stream:
+    with _opened(path) as stream:
         status = os.fstat(stream.fileno())
         if stat.S_ISREG(status.st_mode):
             _require_for_json(path, status.st_size, cost)
@@ -235,6 +237,22 @@ def read_text_of(path: str | Path, cost: int) -> bytes:
             )
         _require_for_json(path, len(text), cost)
         return text
+
+
+def _opened(path: str | Path) -> IO[bytes]:
+    """Open a file, or a pipe that a program writes to; opening any other pipe would never end."""
+    if not Path(path).is_fifo():
+        return Path(path).open("rb")
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    ready, _, _ = select.select([handle], [], [], _WAIT_FOR_WRITER)
+    if not ready:
+        os.close(handle)
+        raise FormatError(
+            f"is a pipe; expected a file, or a program that writes to it within "
+            f"{_WAIT_FOR_WRITER:g} s"
+        )
+    os.set_blocking(handle, True)
+    return os.fdopen(handle, "rb")
 
 
 def _require_for_json(path: str | Path, size: int, cost: int) -> None:

@@ -132,9 +132,9 @@ def job_run(job: Job, samples: Samples | None = None, classifier: Classifier | N
     problem = job.problem()
     sent = (job.folder / job.state(job.parts[0]).embedding).is_file()
     if samples is None and (job.folder / "samples.json").is_file():
-        samples = load_samples(job.folder / "samples.json", problem)
+        samples = load_samples(job.file("samples.json"), problem)
     if classifier is None and (job.folder / "model.json").is_file():
-        classifier = load_classifier(job.folder / "model.json")
+        classifier = load_classifier(job.file("model.json"))
     run = Run(
         job.label,
         **_held(problem),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +137,20 @@ def test_commands_after_an_interruption(
     assert main(["submit", file, "--chain-strength", "sweep"]) == 2
     assert main(["resume", "no-such-job"]) == 2
     capsys.readouterr()
+
+
+def test_a_damaged_job_is_listed_beside_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    golden = Path(__file__).parents[1] / "golden" / "0.1.0" / "job"
+    shutil.copytree(golden, tmp_path / "20261118-010925-93b4fb45")
+    broken = shutil.copytree(golden, tmp_path / "20261118-010924-93b4fb44")
+    (broken / "job.json").unlink()
+    os.mkfifo(broken / "job.json")
+    assert main(["jobs", "--jobs", str(tmp_path), "--json"]) == 0
+    shown = capsys.readouterr()
+    rows = [(row["job"], row["stage"]) for row in json.loads(shown.out)]
+    assert rows == [(broken.name, "damaged"), ("20261118-010925-93b4fb45", "done")]
+    assert "job.json: is a pipe; expected a file" in shown.err
+    assert main(["jobs", "--jobs", str(tmp_path)]) == 0
+    assert "damaged" in capsys.readouterr().out

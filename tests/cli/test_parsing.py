@@ -10,7 +10,7 @@ from tests.cli.lines import commands
 def test_the_help_says_what_exit_codes_mean() -> None:
     text = _parser().format_help()
     codes = re.findall(r"^ +(\d+)  \S", text.split("Exit codes:")[1], re.M)
-    assert codes == ["0", "1", "2", "3", "130"]
+    assert codes == ["0", "1", "2", "3", "130", "143"]
     constants = {
         value for name, value in vars(parsing).items() if name.isupper() and isinstance(value, int)
     }

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from qcompile.cli.app import main
+from qcompile.files import guarded
 
 
 def test_labels_are_in_the_json_of_predict(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,3 +117,30 @@ def test_zero_based_files_stay_zero_based(
     file.write_text("1 1:2\n-1 1:-1\n")  # no index 0 here
     assert main(["predict", model, str(file), "--decision"]) == 0
     assert capsys.readouterr().out.split() == whole[-2:]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "verify p.json",
+        "solve p.json",
+        "quadratize p.json",
+        "embed p.json",
+        "decode p.json --problem qubo.json",
+        "decode samples.json --problem p.json",
+        "predict p.json breast-cancer",
+    ],
+)
+def test_a_named_pipe_is_refused(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    """Nobody writes to it, and reading it would never end."""
+    monkeypatch.setattr(guarded, "_WAIT_FOR_WRITER", 0.1)
+    os.mkfifo("p.json")
+    emits = ["--emit", "qubo=qubo.json"]
+    if "qubo.json" in line:
+        assert main(["compile", "breast-cancer", "--features", "2", "--bits", "1", *emits]) == 0
+    if "samples.json" in line:
+        Path("samples.json").write_text("{}")
+    assert main(line.split()) == 2
+    assert "pipe; expected a file" in capsys.readouterr().err

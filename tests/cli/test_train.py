@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -286,3 +288,24 @@ def test_a_block_is_no_larger_than_the_machine_takes(
     assert main(["train", "breast-cancer", *chip]) == 0  # as large as the machine takes
     # a block is never larger than the number of weights
     assert main(["train", "breast-cancer", *chip, "--block", "17", "--features", "3"]) == 0
+
+
+def test_a_full_disk_changes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page does not fit, so the model, which does, is not replaced either."""
+    model = tmp_path / "model.json"
+    model.write_text("the model of yesterday")
+    fsync = os.fsync
+
+    def full(handle: int) -> None:
+        if os.fstat(handle).st_size > 20_000:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    run = ["train", "breast-cancer", "--features", "2", "--rounds", "2", "-o", str(model)]
+    assert main([*run, "--report", str(tmp_path / "report.html"), "-q"]) == 2
+    assert "report.html: cannot be written (No space left" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["model.json"]
+    assert model.read_text() == "the model of yesterday"

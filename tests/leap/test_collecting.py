@@ -24,7 +24,7 @@ def _says(status: Any) -> sapi.Fault:
     return sapi.changed(change)
 
 
-STATUSES = ["FAILED", "CANCELLED", None, "WEIRD", ["COMPLETED"], {}]
+STATUSES: list[Any] = ["FAILED", "CANCELLED", None, "WEIRD", ["COMPLETED"], {}]
 
 
 @pytest.mark.parametrize("status", STATUSES)

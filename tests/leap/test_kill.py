@@ -34,8 +34,10 @@ class World:
         self.environment["PYTHONPATH"] = str(_ROOT)
 
     def start(self, moment: str, *arguments: str) -> subprocess.Popen[str]:
+        """Start a client; as the command itself, without a guard of the network, at no moment."""
+        words = ["tests.client", moment] if moment else ["qcompile"]
         self.victim = subprocess.Popen(
-            [sys.executable, "-m", "tests.client", moment, *arguments],
+            [sys.executable, "-m", *words, *arguments],
             cwd=self.folder,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -190,17 +192,18 @@ def test_killed_hybrid_jobs(world: World, kind: str) -> None:
     assert len(world.server.problems) == 1 and world.server.count("upload") == uploads
 
 
-def test_interrupted_while_waiting(world: World) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted_while_waiting(world: World, number: signal.Signals, code: int) -> None:
     world.server.pending_polls = 10**6
 
     def interrupt() -> None:
         assert world.victim is not None
-        world.victim.send_signal(signal.SIGINT)
+        world.victim.send_signal(number)
 
     world.server.fail("poll", sapi.after(interrupt))
-    process = world.submit("-")
+    process = world.submit("")
     _, errors = process.communicate(timeout=120)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert "it is on the server as 00000000-aaaa" in errors and "qcompile resume" in errors
     assert "Traceback" not in errors
     next(iter(world.server.problems.values()))["polls"] = 0
