@@ -14,11 +14,12 @@ from qcompile.files.guarded import (
     check_header,
     explained,
     header_of,
+    numbers,
+    preparation_from_dict,
     read_json,
 )
 from qcompile.stages.arrays import frozen
 from qcompile.stages.classifier import Classifier
-from qcompile.stages.preparation import Preparation
 from qcompile.stages.source import ClassifierSource
 
 __all__ = ["load_classifier", "save_classifier"]
@@ -41,11 +42,12 @@ def load_classifier(path: str | Path) -> Classifier:
     with explained(path):
         content = read_json(path)
         check_header(content, "model")
-        weights = frozen(content["weights"])
+        weights = frozen(numbers(content["weights"]))
         if weights.ndim != 1:
             raise FormatError("weights: expected a plain list of numbers")
         check_finite(weights)
-        preparation = Preparation.from_dict(content["preparation"])
+        preparation = preparation_from_dict(as_record(content["preparation"]))
+        assert preparation is not None
         for array in (preparation.center, preparation.scale):
             if array is not None:
                 check_finite(array)

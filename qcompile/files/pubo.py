@@ -21,10 +21,14 @@ from qcompile.files.guarded import (
     header_of,
     is_zip,
     json_items,
+    number,
+    numbers,
     preparation_from_dict,
     preparation_to_dict,
     read_json,
     read_npz,
+    whole,
+    whole_number,
     write_npz,
 )
 from qcompile.files.loss import loss_from_dict, loss_to_dict
@@ -94,7 +98,7 @@ def around_from_dict(values: Mapping[str, Any]) -> Around | None:
     made = Around(
         finite(known["width"]),
         finite(known["smoothing"]),
-        int(known["degree"]),
+        whole_number(known["degree"]),
         finite(known["l2"]),
     )
     if not (made.width > 0 and made.smoothing >= 0 and made.degree in (2, 3) and made.l2 >= 0):
@@ -105,7 +109,7 @@ def around_from_dict(values: Mapping[str, Any]) -> Around | None:
 def encoding_from_dict(values: Mapping[str, Any], variables: int) -> Encoding:
     """Return the encoding of a record, after checking that it has at most `variables` bits."""
     bounds, step = values["bounds"], values.get("step")
-    features, bits = int(values["features"]), int(values["bits"])
+    features, bits = whole_number(values["features"]), whole_number(values["bits"])
     if step is not None:
         return _step_from_dict(as_record(step), features, bits, finite(values["zeta"]))
     if bounds is None and not 0 < features * bits <= variables:
@@ -113,8 +117,8 @@ def encoding_from_dict(values: Mapping[str, Any], variables: int) -> Encoding:
     return Encoding(
         features,
         bits,
-        float(values["zeta"]),
-        None if bounds is None else tuple((int(low), int(high)) for low, high in bounds),
+        number(values["zeta"]),
+        None if bounds is None else tuple((whole_number(a), whole_number(b)) for a, b in bounds),
     )
 
 
@@ -179,12 +183,16 @@ def load_pubo(path: str | Path) -> Pubo:
         else:
             header = read_json(path)
             check_header(header, "pubo")
+            if [whole_number(t["degree"]) for t in header["terms"]] != list(
+                range(1, len(header["terms"]) + 1)
+            ):
+                raise FormatError("expected the terms of degree 1, 2, 3, ... in order")
             terms = [(t["indices"], t["coefficients"]) for t in header["terms"]]
         return _pubo_from(header, terms)
 
 
 def _pubo_from(header: Mapping[str, Any], terms: list[tuple[Any, Any]]) -> Pubo:
-    variables = int(header["variables"])
+    variables = whole_number(header["variables"])
     if not 0 <= variables <= _MOST_VARIABLES:
         raise FormatError(f"{variables:.3g} variables; expected 0 to {_MOST_VARIABLES}")
     indices, coefficients = [], []
@@ -237,21 +245,3 @@ def check_widths(encoding: Encoding | None, preparation: Preparation | None) -> 
     raise FormatError(
         f"{encoding.features} weights do not match {preparation.features} features of prepared data"
     )
-
-
-def numbers(values: Any, *, dimensions: int = 1) -> NDArray[Any]:
-    """Return an array of numbers, or raise FormatError."""
-    array = np.asarray(values)
-    if not array.size:
-        return array.reshape(-1)
-    if array.ndim != dimensions or array.dtype.kind not in "iuf":
-        raise FormatError("expected a plain list of numbers")
-    return array
-
-
-def whole(values: Any, *, dimensions: int = 1) -> NDArray[np.int64]:
-    """Return an array of integers, or raise FormatError."""
-    array = numbers(values, dimensions=dimensions)
-    if array.size and array.dtype.kind not in "iu":
-        raise FormatError("expected whole numbers for variables")
-    return array.astype(np.int64)
