@@ -13,12 +13,12 @@ from qcompile.files.guarded import (
     check_header,
     explained,
     header_of,
+    numbers,
+    preparation_from_dict,
     read_json,
 )
-from qcompile.files.pubo import numbers
 from qcompile.stages.arrays import frozen
 from qcompile.stages.classifier import Classifier
-from qcompile.stages.preparation import Preparation
 from qcompile.stages.source import ClassifierSource
 
 __all__ = ["load_classifier", "save_classifier"]
@@ -42,8 +42,11 @@ def load_classifier(path: str | Path) -> Classifier:
         content = read_json(path)
         check_header(content, "model")
         weights = frozen(numbers(content["weights"]))
+        if weights.ndim != 1:
+            raise FormatError("weights: expected a plain list of numbers")
         check_finite(weights)
-        preparation = Preparation.from_dict(content["preparation"])
+        preparation = preparation_from_dict(as_record(content["preparation"]))
+        assert preparation is not None
         for array in (preparation.center, preparation.scale):
             if array is not None:
                 check_finite(array)

@@ -15,8 +15,8 @@ from qcompile.files.guarded import (
     as_record,
     check_header,
     explained,
-    finite,
     header_of,
+    number,
     read_json,
     whole_number,
 )
@@ -67,6 +67,8 @@ def load_embedding(path: str | Path) -> Embedding:
         content = read_json(path)
         check_header(content, "embedding")
         machine = _machine_from_dict(content["machine"])
+        for name in ("qubits", "longest_chain"):  # for people; counted anew where they are used
+            whole_number(content[name])
         embedding = Embedding(
             chains=_chains(content["chains"]),
             machine=machine,
@@ -85,13 +87,14 @@ def load_embedding(path: str | Path) -> Embedding:
 def _chains(pairs: Any) -> tuple[tuple[int, ...], ...]:
     if not isinstance(pairs, list) or len(pairs) > _MOST_VARIABLES:
         raise FormatError("chains: expected a list of [variable, [qubits]]")
-    for number, pair in enumerate(pairs):
-        if not (isinstance(pair, list) and len(pair) == 2 and pair[0] == number):
-            raise FormatError(f"chain {number}: expected [{number}, [qubits]]")
+    for variable, pair in enumerate(pairs):
+        own = isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is int
+        if not own or pair[0] != variable:
+            raise FormatError(f"chain {variable}: expected [{variable}, [qubits]]")
         if not isinstance(pair[1], list) or not all(
             isinstance(q, int) and not isinstance(q, bool) and 0 <= q < 2**31 for q in pair[1]
         ):
-            raise FormatError(f"chain {number}: expected a list of qubit numbers")
+            raise FormatError(f"chain {variable}: expected a list of qubit numbers")
     return tuple(tuple(qubits) for _, qubits in pairs)
 
 
@@ -113,7 +116,6 @@ def _machine_from_dict(values: Mapping[str, Any]) -> Machine:
         **{f"{k}_range": None for k in named},
         **read_ranges({k: v for k, v in named.items() if v is not None}),
         "shape": tuple(whole_number(s) for s in values["shape"]),
-        **{name: _count(values[name], name) for name in ("qubits", "couplers")},
         "precision": None if values["precision"] is None else _pair(values["precision"]),
     }
     for name in _TEXTS:
@@ -121,6 +123,8 @@ def _machine_from_dict(values: Mapping[str, Any]) -> Machine:
             raise FormatError(f"the machine's {name}: expected a short text")
     if plain["h_range"] is None or plain["j_range"] is None:
         raise FormatError("the machine's range of h or J is missing")
+    for name in ("qubits", "couplers"):
+        plain[name] = _count(values[name], name)
     plain["dead_qubits"] = frozenset(whole_number(q) for q in values["dead_qubits"])
     plain["dead_couplers"] = frozenset(
         (whole_number(a), whole_number(b)) for a, b in values["dead_couplers"]
@@ -146,7 +150,7 @@ def check_target_ending(path: str | Path) -> str:
 
 
 def _pair(values: Any) -> tuple[float, float]:
-    first, second = (finite(v) for v in values)
+    first, second = (number(v) for v in values)
     if not (0 < first < 1e12 and 0 < second < 1e12):
         raise FormatError("precision: expected two numbers above 0")
     return first, second

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import re
@@ -41,11 +42,15 @@ __all__ = [
     "is_zip",
     "json_items",
     "kind_of",
+    "number",
+    "numbers",
     "preparation_from_dict",
     "preparation_to_dict",
     "read_json",
     "read_npz",
     "read_text_of",
+    "truth",
+    "whole",
     "whole_number",
     "write_npz",
 ]
@@ -108,24 +113,61 @@ def as_record(value: Any) -> dict[str, Any]:
     return value
 
 
+def number(value: Any) -> float:
+    """Return a number, or raise FormatError for all else: text such as "0", true and false, null.
+
+    >>> number(1)
+    1.0
+    """
+    if type(value) not in (int, float):
+        raise FormatError(f"found {one_line(repr(value))}; expected a number")
+    return float(value)
+
+
 def finite(value: Any) -> float:
-    """Return a finite number, or raise FormatError; text and truth values are not numbers."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise FormatError(f"{one_line(value)[:40]!r} where a number belongs")
-    number = float(value)
-    if not math.isfinite(number):
+    """Return a finite number, or raise FormatError."""
+    found = number(value)
+    if not math.isfinite(found):
         raise FormatError("a number is NaN or infinite")
-    return number
+    return found
 
 
 def whole_number(value: Any) -> int:
-    """Return an integer of at most 64 bits: orjson cannot write larger ones."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise FormatError(f"{one_line(value)[:40]!r} where a whole number belongs")
-    number = int(value)
-    if not -(2**63) <= number < 2**63:
+    """Return an integer of at most 64 bits, as orjson cannot write larger ones."""
+    if type(value) is not int:
+        raise FormatError(f"found {one_line(repr(value))}; expected a whole number")
+    if not -(2**63) <= value < 2**63:
         raise FormatError("an integer exceeds 64 bits")
-    return number
+    return value
+
+
+def truth(value: Any) -> bool:
+    """Return true or false, or raise FormatError."""
+    if type(value) is not bool:
+        raise FormatError(f"found {one_line(repr(value))}; expected true or false")
+    return value
+
+
+def numbers(values: Any, *, dimensions: int = 1) -> NDArray[Any]:
+    """Return an array of numbers, or raise FormatError; NumPy takes true for 1."""
+    if isinstance(values, list):
+        flat = values if dimensions == 1 else itertools.chain.from_iterable(values)
+        if bool in set(map(type, flat)):
+            raise FormatError("found true or false; expected a plain list of numbers")
+    array = np.asarray(values)
+    if not array.size:
+        return array.reshape(-1)
+    if array.ndim != dimensions or array.dtype.kind not in "iuf":
+        raise FormatError("expected a plain list of numbers")
+    return array
+
+
+def whole(values: Any, *, dimensions: int = 1) -> NDArray[np.int64]:
+    """Return an array of integers, or raise FormatError."""
+    array = numbers(values, dimensions=dimensions)
+    if array.size and array.dtype.kind not in "iu":
+        raise FormatError("expected whole numbers")
+    return array.astype(np.int64)
 
 
 def header_of(kind: str) -> dict[str, Any]:
@@ -139,7 +181,7 @@ def check_header(content: Any, kind: str) -> None:
         found = content.get("type") if isinstance(content, dict) else type(content).__name__
         raise FormatError(f"holds {found!r}; expected a qcompile {kind}")
     version = content.get("version")
-    if version != FORMAT_VERSION:
+    if type(version) is not int or version != FORMAT_VERSION:
         raise FormatError(
             f"format version {version!r}; this qcompile {__version__} reads {FORMAT_VERSION}"
         )
@@ -151,8 +193,21 @@ def preparation_to_dict(preparation: Preparation | None) -> dict[str, Any] | Non
 
 
 def preparation_from_dict(values: Mapping[str, Any] | None) -> Preparation | None:
-    """Return the preparation of a record."""
-    return None if values is None else Preparation.from_dict(values)
+    """Return the preparation of a record, after checking the types of its values."""
+    if values is None:
+        return None
+    whole_number(values["raw_features"])
+    finite(values["positive"])
+    if values["negative"] is not None:
+        finite(values["negative"])
+    truth(values["unit_norm"])
+    truth(values["bias"])
+    if values["columns"] is not None:
+        whole(values["columns"])
+    for name in ("center", "scale"):
+        if values[name] is not None:
+            numbers(values[name])
+    return Preparation.from_dict(values)
 
 
 def check_exists(path: str | Path) -> None:

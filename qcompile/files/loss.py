@@ -9,7 +9,15 @@ from typing import Any
 import orjson
 
 from qcompile.files.atomic import write_atomically
-from qcompile.files.guarded import check_header, explained, finite, header_of, read_json
+from qcompile.files.guarded import (
+    check_header,
+    explained,
+    finite,
+    header_of,
+    number,
+    read_json,
+    whole_number,
+)
 from qcompile.stages.loss import Loss
 from qcompile.stages.preparation import Preparation
 
@@ -59,12 +67,14 @@ def loss_to_dict(loss: Loss) -> dict[str, Any]:
 
 def loss_from_dict(values: Mapping[str, Any]) -> Loss:
     """Return the loss of a record that `loss_to_dict` made."""
+    finite(values["zeta"])  # for people; it follows from the others
+    whole_number(values["order"])
     return Loss(
-        coefficients=tuple(finite(a) for a in values["coefficients"]),
+        coefficients=tuple(number(a) for a in values["coefficients"]),
         fit=str(values["fit"]),
-        prior_std=finite(values["prior_std"]),
-        range_=finite(values["range"]),
-        l2=finite(values["l2"]),
+        prior_std=number(values["prior_std"]),
+        range_=number(values["range"]),
+        l2=number(values["l2"]),
         omega=None if values["omega"] is None else finite(values["omega"]),
         notes=tuple(str(note) for note in values["notes"]),
     )

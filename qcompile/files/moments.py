@@ -11,9 +11,11 @@ from qcompile.files.guarded import (
     check_finite,
     explained,
     header_of,
+    number,
     preparation_from_dict,
     preparation_to_dict,
     read_npz,
+    whole_number,
     write_npz,
 )
 from qcompile.stages.arrays import frozen
@@ -45,8 +47,8 @@ def load_moments(path: str | Path) -> Moments:
         tensors = {_tensor_key(name): frozen(array) for name, array in arrays.items()}
         for tensor in tensors.values():
             check_finite(tensor)
-        features, order = int(header["features"]), int(header["order"])
-        squares, count = float(header["sum_of_squares"]), int(header["count"])
+        features, order = whole_number(header["features"]), whole_number(header["order"])
+        squares, count = number(header["sum_of_squares"]), whole_number(header["count"])
         if not (1 <= order <= 8 and features >= 1 and count >= 1 and 0 <= squares < math.inf):
             raise FormatError("order, features, count or sum of squares is out of range")
         missing = {(degree, 0) for degree in range(1, order + 1)} - set(tensors)

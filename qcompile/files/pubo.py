@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -22,10 +21,13 @@ from qcompile.files.guarded import (
     header_of,
     is_zip,
     json_items,
+    number,
+    numbers,
     preparation_from_dict,
     preparation_to_dict,
     read_json,
     read_npz,
+    whole,
     whole_number,
     write_npz,
 )
@@ -101,7 +103,7 @@ def around_from_dict(values: Mapping[str, Any]) -> Around | None:
     made = Around(
         finite(known["width"]),
         finite(known["smoothing"]),
-        int(known["degree"]),
+        whole_number(known["degree"]),
         finite(known["l2"]),
     )
     if not (made.width > 0 and made.smoothing >= 0 and made.degree in (2, 3) and made.l2 >= 0):
@@ -120,10 +122,8 @@ def encoding_from_dict(values: Mapping[str, Any], variables: int) -> Encoding:
     return Encoding(
         features,
         bits,
-        finite(values["zeta"]),
-        None
-        if bounds is None
-        else tuple((whole_number(low), whole_number(high)) for low, high in bounds),
+        number(values["zeta"]),
+        None if bounds is None else tuple((whole_number(a), whole_number(b)) for a, b in bounds),
     )
 
 
@@ -188,6 +188,10 @@ def load_pubo(path: str | Path) -> Pubo:
         else:
             header = read_json(path)
             check_header(header, "pubo")
+            if [whole_number(t["degree"]) for t in header["terms"]] != list(
+                range(1, len(header["terms"]) + 1)
+            ):
+                raise FormatError("expected the terms of degree 1, 2, 3, ... in order")
             terms = [(t["indices"], t["coefficients"]) for t in header["terms"]]
         return _pubo_from(header, terms)
 
@@ -254,26 +258,3 @@ def check_widths(encoding: Encoding | None, preparation: Preparation | None) -> 
     raise FormatError(
         f"{encoding.features} weights do not match {preparation.features} features of prepared data"
     )
-
-
-def numbers(values: Any, *, dimensions: int = 1) -> NDArray[Any]:
-    """Return an array of numbers, or raise FormatError."""
-    if isinstance(values, list):
-        # NumPy would make numbers of them, if others are numbers
-        inner = values if dimensions == 1 else itertools.chain.from_iterable(values)
-        if bool in set(map(type, inner)):
-            raise FormatError("true or false where a number belongs")
-    array = np.asarray(values)
-    if not array.size:
-        return array.reshape(-1)
-    if array.ndim != dimensions or array.dtype.kind not in "iuf":
-        raise FormatError("expected a plain list of numbers")
-    return array
-
-
-def whole(values: Any, *, dimensions: int = 1) -> NDArray[np.int64]:
-    """Return an array of integers, or raise FormatError."""
-    array = numbers(values, dimensions=dimensions)
-    if array.size and array.dtype.kind not in "iu":
-        raise FormatError("expected whole numbers for variables")
-    return array.astype(np.int64)

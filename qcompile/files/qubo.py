@@ -34,6 +34,7 @@ from qcompile.files.guarded import (
     preparation_to_dict,
     read_json,
     read_npz,
+    truth,
     whole_number,
     write_npz,
 )
@@ -258,6 +259,7 @@ def load_qubo(path: str | Path) -> tuple[Qubo, Fingerprint | None]:
             ):
                 raise FormatError("the numbers of variables or pairs differ from those stated")
             first, second = np.minimum(head, tail), np.maximum(head, tail)
+        _check_copies(known)
         qubo = _assemble(known, offset, linear, first, second, quadratic, factors, tables)
         qubo = replace(qubo, seal=_seal(known, qubo))
         mark = known["fingerprint"]
@@ -297,19 +299,30 @@ def _qcompile_info(content: Any) -> dict[str, Any]:
     known = info.get("qcompile") if isinstance(info, dict) else None
     if not isinstance(known, dict):
         raise FormatError("info about ancillas is missing: it was not written by qcompile")
-    if known.get("version") != FORMAT_VERSION:
+    if type(known.get("version")) is not int or known["version"] != FORMAT_VERSION:
         raise FormatError(
             f"format version {known.get('version')!r}; this qcompile reads {FORMAT_VERSION}"
         )
-    if content["variable_labels"] != list(range(len(content["linear_biases"]))):
+    if whole(content["variable_labels"]).tolist() != list(range(len(content["linear_biases"]))):
         raise FormatError("expected the variables 0, 1, 2, ... in order")
     return known
 
 
 def _check_ancilla_numbers(known: Mapping[str, Any]) -> None:
-    numbers = [number for number, _ in known["ancillas"]]
-    if numbers != list(range(known["variables"], known["variables"] + len(numbers))):
+    given = whole([number for number, _ in known["ancillas"]]).tolist()
+    if given != list(range(known["variables"], known["variables"] + len(given))):
         raise FormatError("expected the ancillas numbered after the bits, in order")
+
+
+def _check_copies(known: Mapping[str, Any]) -> None:
+    """Raise FormatError unless the copies for people are numbers; `verify` compares them."""
+    for name in ("prior_std", "order", "l2"):
+        if known[name] is not None:
+            finite(known[name])
+    numbers(known["loss"] or [])
+    for value in (known["labels"] or {}).values():
+        if value is not None:
+            finite(value)
 
 
 def _assemble(
@@ -323,7 +336,7 @@ def _assemble(
     tables: list[Any],
 ) -> Qubo:
     """Return the QUBO of a file, after checking what other passes rely on."""
-    uses, *strengths = map(numbers, tables)
+    uses, *strengths = whole(tables[0]), *map(numbers, tables[1:])
     values: list[Floats] = [frozen(numbers(v)) for v in (linear, quadratic, *strengths)]
     for array in values:
         check_finite(array)
@@ -363,7 +376,7 @@ def _assemble(
         ancillas=Ancillas(frozen(pairs, np.int32), frozen(uses, np.int64), values[2], values[3]),
         method=str(known["cover"]),
         strength=finite(known["strength"]),
-        optimal=known["optimal"],
+        optimal=None if known["optimal"] is None else truth(known["optimal"]),
         bound=None if known["bound"] is None else whole_number(known["bound"]),
         error=finite(known["error"]),
         truncated=None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -102,8 +103,25 @@ def _check_arrays(content: Mapping[str, Any], rows: int) -> None:
     types = [array["data_type"] for array in found] + [content.get("sample_type", "int8")]
     if not all(isinstance(kind, str) and _PLAIN_TYPE.fullmatch(kind) for kind in types):
         raise FormatError("expected arrays of plain numbers")
+    if bool in set(map(type, content["variable_labels"])):
+        raise FormatError("found true or false; expected labels of variables")
+    for array in found:
+        _check_data(array["data"], array["data_type"])
     if list(sample["shape"][:1]) != [rows]:
         raise FormatError(f"expected {rows} rows of samples")
+
+
+def _check_data(data: Any, kind: str) -> None:
+    """Raise FormatError unless nested lists hold numbers, or truth values where `kind` is bool."""
+    level, allowed = data, {int, float} | ({bool} if kind == "bool" else set())
+    while isinstance(level, list) and level:
+        types = set(map(type, level))
+        if types == {list}:
+            level = list(itertools.chain.from_iterable(level))
+            continue
+        if not types <= allowed:
+            raise FormatError("found text or true in an array; expected plain numbers")
+        return
 
 
 def _arrays_in(value: Any) -> Iterator[Mapping[str, Any]]:
