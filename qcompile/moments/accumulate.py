@@ -116,11 +116,11 @@ def tensor_keys(order: int, *, fit: bool) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(keys))
 
 
-def memory_needed(features: int, order: int, *, fit: bool) -> int:
-    """Return the bytes that the sums take while they are being added."""
-    held = sum(multisets.count(features, degree) for degree, _ in tensor_keys(order, fit=fit))
+def memory_needed(features: int, keys: tuple[tuple[int, int], ...], rows: int) -> int:
+    """Return the bytes that the sums take while so many rows at a time are added."""
+    held = sum(multisets.count(features, degree) for degree, _ in keys)
     # the running sums, and those of the parts in progress
-    return 8 * held + max(16 * held, min(products.SPARE_MEMORY, 32 * held))
+    return 8 * held + products.working_memory(features, keys, rows)
 
 
 class _Sums:
@@ -133,7 +133,7 @@ class _Sums:
         self._tensors: dict[tuple[int, int], Floats] = {key: np.zeros(0) for key in keys}
 
     def add(self, x: Matrix, y: Floats) -> None:
-        self._grow(x.shape[1])
+        self._grow(x.shape[1], len(y))
         _check_sizes(x)
         norms = row_norms(x)
         self.count += len(y)
@@ -146,13 +146,12 @@ class _Sums:
             for key, part in products.sums(rows, self._keys).items():
                 self._tensors[key][: len(part)] += part
 
-    def _grow(self, features: int) -> None:
+    def _grow(self, features: int, rows: int) -> None:
         if features <= self.features:
             return
         order = max(degree for degree, _ in self._keys)
-        fits = any(power for _, power in self._keys)
         memory.require(
-            memory_needed(features, order, fit=fits),
+            memory_needed(features, self._keys, rows),
             f"moments of degree {order} over {features:,} features "
             f"({multisets.count(features, order):,} products each)",
             "choose the most useful ones with features=K, or a lower order=",

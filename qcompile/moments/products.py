@@ -31,6 +31,7 @@ __all__ = [
     "single_threaded_blas",
     "sparse_route",
     "sums",
+    "working_memory",
 ]
 
 
@@ -81,12 +82,36 @@ def sums(rows: Rows, keys: tuple[Key, ...]) -> dict[Key, Floats]:
     return spread_subsets(total, rows.features, keys) if route is count_subsets else total
 
 
+def working_memory(features: int, keys: tuple[Key, ...], rows: int) -> int:
+    """Return the most bytes that `sums` of so many rows holds at a time, by any route."""
+    order = max(degree for degree, _ in keys)
+    held = 8 * sum(multisets.count(features, degree) for degree, _ in keys)
+    tasks = max(1, -(-rows // _TASK_ROWS))
+    workers = min(_workers(held), tasks)
+    # products of a block of rows: the lower, the upper, and those of each degree by their powers
+    numbers = sum(multisets.count(features, half) for half in (order // 2, (order - 1) // 2))
+    numbers += sum(_LEFT_WIDTH + multisets.count(features, degree // 2) for degree, _ in keys)
+    rooms = 8 * min(rows, _block_rows(multisets.count(features, order // 2))) * numbers
+    dense = workers * (2 * held + rooms) + (held if tasks > 1 else 0)
+    # ranks and sizes of the supports, twice while they are joined; see `spread_subsets`
+    subsets = held + 40 * multisets.count(features, order)
+    return max(dense, subsets)
+
+
+def _workers(held: int) -> int:
+    """Return the number of tasks at a time: each has its own sums, and one more waits."""
+    return max(1, min(cores(), SPARE_MEMORY // held - 1))
+
+
+def _block_rows(width: int) -> int:
+    return max(64, min(_BLOCK_ROWS, _BLOCK_NUMBERS // width))
+
+
 def _choose(rows: Rows, keys: tuple[Key, ...]) -> tuple[Callable[..., Parts], int, int]:
     """Return the cheapest route, the rows of a task, and the number of workers."""
     order = max(degree for degree, _ in keys)
     held = 8 * sum(multisets.count(rows.features, degree) for degree, _ in keys)
-    # every task holds its own sums, and one more task than workers may be held at a time
-    workers = max(1, min(cores(), SPARE_MEMORY // held - 1))
+    workers = _workers(held)
     if not hasattr(rows.x, "indptr"):
         return dense_route, _TASK_ROWS, workers
     ones = bool(np.all(rows.x.data == 1.0))
@@ -123,7 +148,7 @@ def dense_route(rows: Rows, keys: tuple[Key, ...]) -> Parts:
     """Yield sums by matrix products, over blocks of rows that fit in the cache."""
     order = max(degree for degree, _ in keys)
     width = multisets.count(rows.features, order // 2)
-    block = max(64, min(_BLOCK_ROWS, _BLOCK_NUMBERS // width))
+    block = _block_rows(width)
     plans = [_Cut(rows.features, degree, keys, block) for degree in range(1, order + 1)]
     for start in range(0, len(rows), block):
         part = rows.take(slice(start, start + block))

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from qcompile.files.machines import MachineSource, load_machine
 from qcompile.reduction.cover import halves_bound
-from qcompile.stages.arrays import Floats
+from qcompile.stages.arrays import Floats, extent
 from qcompile.stages.machine import Machine
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo, to_ising
 from qcompile.stages.record import Record
 
 __all__ = ["Account", "account", "counting_bound", "dimod_ancillas", "paper_bound"]
+
+
+_PART = 1 << 18  # coefficients
 
 
 @dataclass(frozen=True)
@@ -135,19 +140,31 @@ def dimod_ancillas(pubo: Pubo) -> int:
 def _on_machine(h: Floats, couplings: Floats, machine: Machine) -> tuple[float | None, float]:
     """Return the factor that scales into a machine's range, and the share below its precision."""
     scale = max(_largest(h) / machine.h_range[1], _largest(couplings) / machine.j_range[1])
-    sizes = np.abs(couplings) / scale if scale else np.zeros(0)
     precision = machine.precision
-    lost = float(np.mean(sizes < precision[1])) if precision is not None and len(sizes) else 0.0
+    lost = 0.0
+    if scale and precision is not None and len(couplings):
+        small = sum(
+            int(np.count_nonzero(np.abs(part) / scale < precision[1])) for part in _parts(couplings)
+        )
+        lost = small / len(couplings)
     return 1.0 / scale if scale else None, lost
 
 
+def _parts(values: Floats) -> Iterator[Floats]:
+    """Yield the values in pieces, so that what is computed from them takes little memory."""
+    for start in range(0, len(values), _PART):
+        yield values[start : start + _PART]
+
+
 def _largest(*arrays: Floats) -> float:
-    return max((float(np.abs(a).max(initial=0.0)) for a in arrays), default=0.0)
+    return max((extent(a)[1] for a in arrays), default=0.0)
 
 
 def _range(*arrays: Floats) -> float | None:
     """Return largest over smallest coefficient, without zeros and rounding errors."""
     largest = _largest(*arrays)
-    sizes = [np.abs(a[np.abs(a) > 1e-14 * largest]) for a in arrays]
-    smallest = min((float(s.min()) for s in sizes if len(s)), default=0.0)
-    return largest / smallest if smallest else None
+    smallest = math.inf
+    for part in chain.from_iterable(map(_parts, arrays)):
+        sizes = np.abs(part)
+        smallest = min(smallest, float(sizes[sizes > 1e-14 * largest].min(initial=math.inf)))
+    return largest / smallest if math.isfinite(smallest) else None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from qcompile.errors import InputError, MemoryLimitError
 
-__all__ = ["available", "human", "parse_size", "require"]
+__all__ = ["available", "human", "in_use", "parse_size", "require"]
 
 
 _log = logging.getLogger("qcompile")
@@ -15,6 +15,8 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 # Leave room for the interpreter and its libraries.
 _USABLE_SHARE = 0.85
 _WORTH_LOGGING = 10**8  # bytes
+# Asking the system what is in use takes as long as a step that needs less than this.
+_WORTH_ASKING = 64 * 10**6
 _NO_LIMIT = 1 << 62
 _GROUPS, _OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
@@ -50,33 +52,64 @@ def parse_size(text: str) -> int:
 
 
 def available() -> int:
-    """Return the bytes that may be used: QCOMPILE_MEMORY if set, else what the system can spare."""
+    """Return the bytes that this process may use in all, those in use included.
+
+    They are QCOMPILE_MEMORY if it is set, else what the system can spare.
+    """
     limit = os.environ.get("QCOMPILE_MEMORY")
     if limit:
         return parse_size(limit)
-    return int(_USABLE_SHARE * min(_system_memory(), _container_memory()))
+    return int(_USABLE_SHARE * min(_system_memory(), _container_memory(), _address_space()))
 
 
 def require(size: float, what: str, way_out: str, *, announce: bool = True) -> None:
-    """Raise MemoryLimitError if `size` bytes for `what` exceed the available memory.
+    """Raise MemoryLimitError if `size` more bytes for `what` exceed the available memory.
 
-    A large size that fits is logged on the info level, a small one on the debug level.
+    `size` is the most that the step holds at a time, besides what the process holds already. A
+    large size that fits is logged on the info level, a small one on the debug level.
     """
     limit = available()
-    if size > limit:
+    held = in_use() if size >= _WORTH_ASKING else 0
+    if size + held > limit:
+        beside = f" beside the {human(held)} in use" if held and size <= limit else ""
         raise MemoryLimitError(
-            f"{what} needs {human(size)} of memory and {human(limit)} may be used: {way_out}"
+            f"{what} needs {human(size)} of memory{beside} and {human(limit)} may be used: "
+            f"{way_out}"
         )
     if not announce:
         return
     level = logging.INFO if size >= _WORTH_LOGGING else logging.DEBUG
-    _log.log(level, "%s needs %s of memory", what, human(size))
+    together = f", {human(size + held)} with what is in use" if held else ""
+    _log.log(level, "%s needs %s of memory%s", what, human(size), together)
+
+
+def in_use() -> int:
+    """Return the bytes that this process holds, the interpreter and its libraries included."""
+    import psutil  # its import takes a while, and most short commands do not need it
+
+    return int(psutil.Process().memory_info().rss)
 
 
 def _system_memory() -> int:
-    import psutil  # its import takes a while, and most short commands do not need it
+    """Return what the system can spare, and what this process holds of it."""
+    import psutil
 
-    return int(psutil.virtual_memory().available)
+    return int(psutil.virtual_memory().available) + in_use()
+
+
+def _address_space() -> int:
+    """Return how much this process may hold under its limit of addresses (``ulimit -v``)."""
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return _NO_LIMIT
+    import psutil
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return _NO_LIMIT
+    taken = psutil.Process().memory_info()
+    return max(0, limit - int(taken.vms) + int(taken.rss))  # libraries reserve more than they hold
 
 
 def _container_memory() -> int:

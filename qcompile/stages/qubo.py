@@ -30,6 +30,9 @@ __all__ = [
 ]
 
 
+_TERMS_AT_ONCE = 1 << 18  # what is computed from them takes little memory
+
+
 def to_ising(qubo: Qubo) -> tuple[Floats, Floats]:
     """Return fields h and couplings J of the same problem in spins, q = (1 + s)/2."""
     couplings = qubo.quadratic / 4
@@ -254,12 +257,13 @@ class Fingerprint(Displayed):
 def row_marks(qubo: Qubo) -> tuple[str, ...]:
     """Return a short digest of the linear and quadratic coefficients of each variable."""
     starts = np.searchsorted(qubo.second, np.arange(qubo.variables + 1)).tolist()
-    first, values = qubo.first.tobytes(), qubo.quadratic.tobytes()
-    linear, marks = qubo.linear.tobytes(), []
+    marks = []
     for v in range(qubo.variables):
-        a, b = starts[v], starts[v + 1]
-        content = linear[8 * v : 8 * v + 8] + first[4 * a : 4 * b] + values[8 * a : 8 * b]
-        marks.append(blake2b(content, digest_size=6).hexdigest())
+        own = slice(starts[v], starts[v + 1])
+        mark = blake2b(qubo.linear[v : v + 1].tobytes(), digest_size=6)
+        mark.update(qubo.first[own].tobytes())
+        mark.update(qubo.quadratic[own].tobytes())
+        marks.append(mark.hexdigest())
     return tuple(marks)
 
 
@@ -274,7 +278,9 @@ def fingerprint(pubo: Pubo) -> Fingerprint:
     point = np.append(fixed_point(pubo.variables), 1.0)
     value, gradient = pubo.constant, np.zeros(pubo.variables)
     for rows, coefficients in zip(pubo.indices, pubo.coefficients, strict=True):
-        value += add_derivatives(rows, coefficients, point, gradient)
+        for at in range(0, len(coefficients), _TERMS_AT_ONCE):
+            part = slice(at, at + _TERMS_AT_ONCE)
+            value += add_derivatives(rows[part], coefficients[part], point, gradient)
     return Fingerprint(float(value), gradient)
 
 
