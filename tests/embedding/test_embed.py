@@ -70,7 +70,7 @@ def test_large_problems_fit_on_large_machines(name: str, yield_: float | str) ->
     if yield_ != 1.0:
         machine = machine.with_yield(yield_, seed=2)
     qubo = cubic(24)
-    found = find_embedding(qubo, machine, method="biclique", tries=2, effort=0.2)
+    found = find_embedding(qubo, machine, method="biclique", prefer="qubits", tries=2, effort=0.2)
     ocean_agrees(found, qubo, machine)
     limit = {"advantage": 720, "advantage2": 550 if yield_ == 1.0 else 700}[name]
     assert found.qubits <= limit * (1.0 if yield_ == 1.0 else 1.1)
