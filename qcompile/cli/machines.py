@@ -12,7 +12,7 @@ from qcompile.cli.wording import in_options
 from qcompile.embedding.capacity import largest_bits
 from qcompile.embedding.chain_strength import StrengthTrial, sweep
 from qcompile.embedding.embed import EMBED_METHODS, PREFERENCES, embed
-from qcompile.embedding.preflight import most_bits, preflight
+from qcompile.embedding.preflight import least_qubits, most_bits, preflight
 from qcompile.embedding.quality import quality
 from qcompile.files import atomic, embedding
 from qcompile.files.interchange import load_problem
@@ -127,8 +127,8 @@ def _add_embed_command(commands: Any) -> None:
     search.add_argument(
         "--prefer",
         choices=PREFERENCES,
-        default="qubits",
-        help="few qubits or short chains (qubits)",
+        default="balanced",
+        help="few qubits, short chains, or few qubits without long chains (balanced)",
     )
     search.add_argument("--tries", type=int, default=4, metavar="N", help="number of searches (4)")
     search.add_argument(
@@ -179,9 +179,9 @@ def _run_embed(options: argparse.Namespace) -> int:
         qubo = problem if isinstance(problem, Qubo) else quadratize(problem)
     reused = None if options.reuse is None else embedding.load_embedding(options.reuse)
     machine = machine_of(options, None if reused is None else reused.machine)
-    with bar("preflight"), passing("preflight"):
-        report = preflight(qubo, machine, clique=options.preflight)
     if options.preflight:
+        with bar("preflight"), passing("preflight"):
+            report = preflight(qubo, machine, clique=True)
         figures = report.to_dict() | {"advice": in_options(report.message, options)}
         show({"machine": machine.name, **figures}, options)
         return NOT_PROVED if report.impossible else 0
@@ -210,7 +210,7 @@ def _run_embed(options: argparse.Namespace) -> int:
         if options.plot:
             plot.plot_embedding(embedded.embedding, options.plot)
     found = quality(embedded)
-    figures = {**found.to_dict(), "qubits_at_least": report.least}
+    figures = {**found.to_dict(), "qubits_at_least": least_qubits(qubo, machine)}
     if not options.json:
         figures["chain_lengths"] = ", ".join(f"{n}: {c}" for n, c in found.chains_by_length)
         figures |= {_strength_name(trial): _in_words(trial) for trial in trials}

@@ -22,6 +22,10 @@ from qcompile.stages.qubo import Ancillas, Qubo
 __all__ = ["clique_on", "complete_chains", "largest_clique", "with_chains"]
 
 
+# busclique cannot be interrupted. It takes seconds for graphs of this size and minutes beyond;
+# the largest machine has 7,440 qubits.
+_MOST_QUBITS = 10_000
+_LARGEST_TILE = 4  # of Zephyr, for busclique
 # Machines and sizes whose chains are remembered. A graph of 5,000 qubits takes some 50 MB.
 _REMEMBERED = 8
 
@@ -29,10 +33,12 @@ _REMEMBERED = 8
 def clique_on(machine: Machine, variables: int) -> Mapping[int, Sequence[int]]:
     """Return busclique's chains of a complete graph; nothing if there are none.
 
-    Raise OSError if busclique cannot write its cache, a file in the user's data folder.
+    Raise OSError if busclique cannot write its cache, a file in the user's data folder, and
+    InputError if it does not take the graph.
     """
     from minorminer.busclique import busgraph_cache
 
+    _check_graph(machine)
     # Not find_clique_embedding(use_cache=False): it uses up all memory on small Zephyr graphs with
     # dead qubits (minorminer 0.2.22).
     found: Mapping[int, Sequence[int]] = busgraph_cache(machine.graph).find_clique_embedding(
@@ -53,10 +59,25 @@ def largest_clique(machine: MachineSource) -> int:
         raise QcompileError(_no_cache(error)) from None
 
 
+def _check_graph(machine: Machine) -> None:
+    """Raise InputError if busclique does not take the graph of a machine, or takes too long."""
+    if machine.topology == "zephyr" and machine.sizes[1] > _LARGEST_TILE:
+        raise InputError(
+            f"machine {machine.name}: shape {list(machine.shape)}; busclique takes Zephyr graphs "
+            f"with a tile of up to {_LARGEST_TILE}"
+        )
+    if len(machine.nodes) > _MOST_QUBITS:
+        raise InputError(
+            f"machine {machine.name} has {len(machine.nodes):,} qubits; busclique takes minutes "
+            f"above {_MOST_QUBITS:,}"
+        )
+
+
 @lru_cache(_REMEMBERED)
 def _largest(machine: Machine) -> int:
     from minorminer.busclique import busgraph_cache
 
+    _check_graph(machine)
     return len(busgraph_cache(machine.graph).largest_clique())
 
 

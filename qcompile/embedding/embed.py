@@ -54,7 +54,7 @@ def embed(
     machine: MachineSource,
     *,
     method: str = "auto",
-    prefer: str = "qubits",
+    prefer: str = "balanced",
     seed: int = 0,
     tries: int = 4,
     time_limit: float = 60.0,
@@ -67,8 +67,9 @@ def embed(
 
     The QUBO may be a file; the machine may be its name or a TOML file.
 
-    `method` is one of `EMBED_METHODS`. `prefer` compares embeddings by their number of "qubits" or
-    by the longest "chain". `tries` searches run side by side from different seeds, for at most
+    `method` is one of `EMBED_METHODS`. `prefer` compares embeddings by their number of "qubits", by
+    the longest "chain", or "balanced": by the qubits, to which the square of those beyond 7 is
+    added for each chain. `tries` searches run side by side from different seeds, for at most
     `time_limit` seconds; `effort` scales the number of improvements. A given `embedding`
     (or its file) is checked and used, without a search. `chain_strength` is "torque" (uniform
     torque compensation), "scaled" or a number. `progress(news, done, total)` counts the tries of
@@ -96,7 +97,7 @@ def find_embedding(
     machine: MachineSource,
     *,
     method: str = "auto",
-    prefer: str = "qubits",
+    prefer: str = "balanced",
     seed: int = 0,
     tries: int = 4,
     time_limit: float = 60.0,
@@ -116,10 +117,10 @@ def _search(
     qubo: Qubo, machine: Machine, options: SearchOptions, progress: SearchNews | None
 ) -> Embedding:
     """Return the best embedding that was found, checked."""
+    began = time.monotonic()  # the machine's graph may take seconds
     report = preflight(qubo, machine)
     if report.impossible:
         raise EmbeddingNotFound(report.message)
-    began = time.monotonic()
     inputs = KernelInput(qubo, machine)
     search = Search(inputs, options, began + options.time_limit)
     with _news_first(progress):

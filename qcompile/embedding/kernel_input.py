@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qcompile.runtime import memory
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
 
-__all__ = ["KernelInput", "Owner", "chains_of", "settle_chains", "trimmed"]
+__all__ = ["LONG_CHAIN", "KernelInput", "Owner", "chains_of", "settle_chains", "trimmed"]
 
 
 Owner = NDArray[np.int32]
 Rows = tuple[NDArray[np.int32], NDArray[np.int32]]
+# Qubits of a chain from which it breaks so often on a machine that a longer one costs more.
+LONG_CHAIN = 7
+# Bytes of each pair of variables: tables of pairs for the strips and for several tries at once.
+_PAIR_COST = 32
 # Up to this share of variables without a chain it is worth searching for free qubits.
 _MOST_UNPLACED = 0.1
 
@@ -24,16 +29,29 @@ class KernelInput:
     """The problem and the machine as the kernels need them."""
 
     def __init__(self, qubo: Qubo, machine: Machine) -> None:
+        memory.require(
+            _PAIR_COST * qubo.variables**2,
+            f"embedding {qubo.variables:,} variables",
+            "use a smaller problem",
+            announce=False,
+        )
         self.qubo, self.machine = qubo, machine
         self.graph = _rows(len(machine.nodes), *machine.edges.T)
         self.problem = _rows(qubo.variables, qubo.first, qubo.second)
         self.variables, self.qubits = qubo.variables, len(machine.nodes)
 
     def cost(self, owner: Owner, prefer: str) -> tuple[int, int]:
-        """Return the two numbers to make small, the more important first."""
+        """Return the two numbers to make small, the more important first.
+
+        "balanced" adds to the qubits the square of those of each chain beyond `LONG_CHAIN`.
+        """
         lengths = np.bincount(owner[owner >= 0], minlength=self.variables)
         total, longest = int(lengths.sum()), int(lengths.max(initial=0))
-        return (longest, total) if prefer == "chain" else (total, longest)
+        if prefer == "chain":
+            return longest, total
+        if prefer == "balanced":
+            total += int((np.maximum(0, lengths - LONG_CHAIN) ** 2).sum())
+        return total, longest
 
 
 def settle_chains(inputs: KernelInput, owner: Owner, order: NDArray[np.int32]) -> Owner | None:

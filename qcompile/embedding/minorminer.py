@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import subprocess
 import sys
 import threading
 
 import numpy as np
+import orjson
 
 from qcompile.embedding.kernel_input import KernelInput, Owner, trimmed
 
@@ -24,12 +24,14 @@ class Minorminer:
     def __init__(self, inputs: KernelInput, seed: int, seconds: float) -> None:
         task = {
             "variables": inputs.variables,
-            "pairs": np.column_stack([inputs.qubo.first, inputs.qubo.second]).tolist(),
+            "pairs": np.column_stack([inputs.qubo.first, inputs.qubo.second]),
             "qubits": inputs.qubits,
-            "couplers": inputs.machine.edges.tolist(),
+            "couplers": np.ascontiguousarray(inputs.machine.edges),
             "seed": seed,
             "seconds": max(1, int(seconds)),
         }
+        # json takes seconds for the couplers of a large machine
+        text = orjson.dumps(task, option=orjson.OPT_SERIALIZE_NUMPY)
         # A session of its own: Ctrl-C reaches the parent only, which then decides.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "qcompile.embedding.minorminer_worker"],
@@ -39,7 +41,7 @@ class Minorminer:
             start_new_session=True,
         )
         self._answer, self._errors = b"", b""
-        self._thread = threading.Thread(target=self._communicate, args=(json.dumps(task).encode(),))
+        self._thread = threading.Thread(target=self._communicate, args=(text,))
         self._thread.daemon = True
         self._thread.start()
 
@@ -57,7 +59,7 @@ class Minorminer:
             last = self._errors.decode(errors="replace").strip().rpartition("\n")[2]
             _log.warning("minorminer failed: %s", last or f"exit {self._process.returncode}")
             return None
-        chains = json.loads(self._answer)
+        chains = orjson.loads(self._answer)
         return trimmed(inputs, chains) if chains else None
 
     def stop(self) -> None:

@@ -98,12 +98,12 @@ def _is_full_cubic(qubo: Qubo) -> bool:
     return bool(2 * len(qubo.first) >= bits * (bits - 1) / 2 + ancillas * bits / 2)
 
 
-def _fits_as_clique(qubo: Qubo, machine: Machine) -> bool:
-    """Whether busclique can embed a complete graph of this size, dead qubits considered."""
+def _fits_as_clique(qubo: Qubo, machine: Machine) -> bool | None:
+    """Whether busclique can embed a complete graph of this size; None if it cannot be asked."""
     try:
         return largest_clique(machine) >= qubo.variables
-    except QcompileError:  # busclique has no place for its cache
-        return False
+    except QcompileError:  # it has no place for its cache, or does not take the graph
+        return None
 
 
 def least_qubits(qubo: Qubo, machine: Machine) -> int:

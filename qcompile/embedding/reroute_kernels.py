@@ -17,6 +17,7 @@ from qcompile.embedding.chain_kernels import (
     place_chains,
     trim_chain,
 )
+from qcompile.embedding.kernel_input import LONG_CHAIN
 from qcompile.runtime.jit import jit
 from qcompile.runtime.random import generator, uniform
 
@@ -25,14 +26,21 @@ __all__ = ["improve"]
 
 @jit
 def _cost(size: int, power: int) -> int:
-    return size if power == 1 else size * size
+    """Return a length, its square, or (3) the length and the square of what exceeds a long one."""
+    if power == 1:
+        return size
+    if power == 2:
+        return size * size
+    excess = max(0, size - LONG_CHAIN)
+    return size + excess * excess
 
 
 @jit
 def improve(layout: Layout, moves: int, seed: int, hot: float, cold: float, power: int) -> int:
     """Anneal the embedding: remove a chain, make it again elsewhere, trim its neighbours.
 
-    The sum of chain lengths to the given power (1 or 2) is made small. The best state is left in
+    The sum of chain lengths (power 1), of their squares (2), or of lengths and the squares of what
+    exceeds `LONG_CHAIN` (3) is made small. The best state is left in
     the layout; return its number of qubits. Chains must be connected and have all links.
     """
     state = generator(seed)

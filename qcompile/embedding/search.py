@@ -26,7 +26,8 @@ __all__ = ["EMBED_METHODS", "PREFERENCES", "Search", "SearchOptions"]
 _log = logging.getLogger("qcompile")
 
 EMBED_METHODS = ("auto", "biclique", "clique", "minorminer")
-PREFERENCES = ("qubits", "chain")
+PREFERENCES = ("balanced", "qubits", "chain")
+_POWERS = {"qubits": 1, "chain": 2, "balanced": 3}
 _MOST_TRIES = 1000
 # Pairs of variables times the longest chain, times the moves of one try: about a second.
 _WORK = 50_000_000
@@ -47,7 +48,7 @@ class SearchOptions:
     """Options of the search for chains; see `qcompile.embed`."""
 
     method: str = "auto"
-    prefer: str = "qubits"
+    prefer: str = "balanced"
     seed: int = 0
     tries: int = 4
     time_limit: float = 60.0
@@ -102,8 +103,10 @@ class Search:
         wanted, inputs = self.options.method, self.inputs
         if wanted in ("auto", "biclique"):
             yield "biclique", self._from_strips()
-        if wanted in ("auto", "clique"):
+        if wanted in ("auto", "clique") and self._left() > 0:
             yield "clique", _from_clique(inputs)
+        if self._left() <= 0:
+            return
         if wanted == "minorminer" or (wanted == "auto" and (_is_sparse(inputs) or not self.best)):
             yield "minorminer", self._from_minorminer()
 
@@ -165,10 +168,11 @@ class Search:
         _, longest = self.inputs.cost(owner, "qubits")
         work = max(1, len(self.inputs.qubo.first)) * max(1, longest)
         moves = int(self.options.effort * min(_MOVES_EACH * self.inputs.variables, _WORK / work))
-        power = 2 if self.options.prefer == "chain" else 1
+        power = _POWERS[self.options.prefer]
+        heat = 4 if power == 2 else 1  # squares of lengths differ by more than lengths
         layout = layout_of(self.inputs.graph, self.inputs.problem, owner)
         slices = max(1, -(-moves // _SLICE))
-        heats = np.geomspace(_HOT, _COLD, slices + 1) * (power * power)
+        heats = np.geomspace(_HOT, _COLD, slices + 1) * heat
         for number in range(slices):
             if self._stop.is_set() or self._left() <= 0:
                 break
@@ -242,6 +246,9 @@ def _from_clique(inputs: KernelInput) -> list[Owner]:
         found = clique_on(inputs.machine, inputs.variables)
     except OSError as error:
         _log.warning("no clique embedding: busclique cannot write its cache (%s)", error)
+        return []
+    except InputError as error:
+        _log.info("no clique embedding: %s", error)
         return []
     if not found:
         return []

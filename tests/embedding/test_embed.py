@@ -5,6 +5,7 @@ import inspect
 import logging
 import threading
 import time
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,17 +20,21 @@ from qcompile import (
     InputError,
     Pubo,
     compile,
+    complete_chains,
     embed,
     find_embedding,
+    largest_clique,
     load_machine,
+    preflight,
     quadratize,
     quality,
 )
 from qcompile.embedding import embed as embed_module
 from qcompile.embedding import search
 from qcompile.embedding.preflight import least_qubits
+from qcompile.stages.machine import Machine
 from tests.by_brute_force import ocean_agrees
-from tests.problems import SMALL, cubic, plain
+from tests.problems import SMALL, complete, cubic, plain
 
 
 @settings(max_examples=40, deadline=None)
@@ -38,7 +43,7 @@ from tests.problems import SMALL, cubic, plain
     share=st.floats(0, 1),
     name=st.sampled_from(SMALL),
     method=st.sampled_from(["biclique", "clique"]),
-    prefer=st.sampled_from(["qubits", "chain"]),
+    prefer=st.sampled_from(["balanced", "qubits", "chain"]),
     dead=st.sampled_from([1.0, 0.97, 0.9]),
     seed=st.integers(0, 1000),
 )
@@ -65,7 +70,7 @@ def test_large_problems_fit_on_large_machines(name: str, yield_: float | str) ->
     if yield_ != 1.0:
         machine = machine.with_yield(yield_, seed=2)
     qubo = cubic(24)
-    found = find_embedding(qubo, machine, method="biclique", tries=2, effort=0.2)
+    found = find_embedding(qubo, machine, method="biclique", prefer="qubits", tries=2, effort=0.2)
     ocean_agrees(found, qubo, machine)
     limit = {"advantage": 720, "advantage2": 550 if yield_ == 1.0 else 700}[name]
     assert found.qubits <= limit * (1.0 if yield_ == 1.0 else 1.1)
@@ -257,3 +262,47 @@ def test_the_two_searches_take_the_same_options() -> None:
     found = find_embedding(qubo, machine, seed=5, **wanted)
     assert (dict(found.options), found.seed) == (wanted, 5)
     assert embed(qubo, machine, seed=5, **wanted).embedding.chains == found.chains
+
+
+def test_long_chains_cost_more_by_default() -> None:
+    """121 variables on P16: a chain of 24 saved 7 of 495 qubits."""
+    qubo, machine = quadratize(complete(21, 3)), load_machine("advantage")
+    few = find_embedding(qubo, machine, method="clique", prefer="qubits")
+    usual = find_embedding(qubo, machine, method="clique")
+    assert usual.options["prefer"] == "balanced"
+    assert usual.longest <= 13 < few.longest
+    assert usual.qubits <= 1.05 * few.qubits
+
+
+def test_the_time_limit_holds_on_a_graph_larger_than_any_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """busclique cannot be stopped, so that it is not begun; the graph is made within the limit."""
+    machine = Machine("large", "pegasus", (30,))
+    assert len(machine.nodes) > 10_000
+
+    def never(*given: Any) -> None:
+        raise AssertionError("busclique was asked")
+
+    monkeypatch.setattr("minorminer.busclique.busgraph_cache", never)
+    qubo = quadratize(complete(12, 3))
+    embed(qubo, machine, effort=0.01, tries=1)
+    with pytest.raises(InputError, match="busclique takes minutes"):
+        complete_chains(machine, 5)
+    assert preflight(qubo, machine, clique=True).surely is None
+    began = time.monotonic()
+    for method in ("auto", "minorminer"):
+        with suppress(EmbeddingNotFound):
+            embed(quadratize(complete(30, 3)), machine, method=method, time_limit=1.0)
+    assert time.monotonic() - began < 10
+
+
+def test_busclique_is_not_asked_for_graphs_that_it_does_not_take() -> None:
+    machine = Machine("wide", "zephyr", (2, 8))
+    qubo = quadratize(complete(4, 3))
+    assert embed(qubo, machine).embedding.method == "biclique"
+    with pytest.raises(EmbeddingNotFound):
+        embed(qubo, machine, method="clique")
+    with pytest.raises(InputError, match="tile of up to 4"):
+        largest_clique(machine)
+    assert preflight(qubo, machine, clique=True).surely is None

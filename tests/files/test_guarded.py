@@ -200,7 +200,7 @@ def test_giants_in_small_files_are_refused(folder: Path) -> None:
 
 @pytest.mark.parametrize("value", ["0", True, [0.5]])
 def test_text_and_truth_values_are_no_numbers(folder: Path, value: object) -> None:
-    places = [("constant",), ("variables",), ("dropped",), ("l0",)]
+    places: list[tuple[str, ...]] = [("constant",), ("variables",), ("dropped",), ("l0",)]
     places += [("encoding", name) for name in ("features", "bits", "zeta")]
     places += [("loss", name) for name in ("prior_std", "range", "l2")]
     for way in places:
