@@ -14,7 +14,8 @@ from tests.cli.lines import commands
 ROOT = Path(__file__).parents[2]
 # Folders and files of a checkout that `pip install` does not bring.
 NOT_INSTALLED = re.compile(
-    r"\b(docs|hardware|examples|benchmarks|tests)/|\b(README|CHANGELOG|CONTRIBUTING)\b|\bmake (demo|docs|test)\b"
+    r"\b(docs|hardware|examples|benchmarks|tests)/|\b(README|CHANGELOG|CONTRIBUTING)\b"
+    r"|\bmake (demo|docs|test)\b"
 )
 
 
