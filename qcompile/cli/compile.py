@@ -26,8 +26,8 @@ from qcompile.cli.options import (
 )
 from qcompile.cli.output import show
 from qcompile.cli.parsing import UsageError, add_command
+from qcompile.cli.provenance import with_provenance
 from qcompile.cli.step import run_step
-from qcompile.cli.wording import with_notes_in_options
 from qcompile.data.options import DataOptions
 from qcompile.files import atomic, loss, qubo
 from qcompile.files.moments import save_moments
@@ -159,7 +159,7 @@ def _run_compile(options: argparse.Namespace) -> None:
             for kind, path in emits:
                 _write_artifact(compiled, kind, path, drop_offset=options.drop_offset)
             for path in pages:
-                page.write_report(with_notes_in_options(compiled_run(compiled), options), path)
+                page.write_report(with_provenance(compiled_run(compiled), options), path)
     moments = compiled.moments
     summary = {
         **describe_moments(moments),

@@ -62,6 +62,7 @@ class Parser(argparse.ArgumentParser):
             hint = _option_meant(strange[0].partition("=")[0], command, known)
             command.error(f"unrecognized arguments: {' '.join(strange)}{hint}")
         options.parser = self
+        options.arguments = list(sys.argv[1:] if args is None else args)
         return options
 
     def error(self, message: str) -> NoReturn:

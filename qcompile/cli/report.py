@@ -8,6 +8,7 @@ from typing import Any
 
 from qcompile.cli.output import Worded, show
 from qcompile.cli.parsing import UsageError, add_command
+from qcompile.cli.provenance import with_provenance
 from qcompile.data.replay import prepared, same_rows
 from qcompile.files import atomic
 from qcompile.report.gather import gather, with_data, with_test
@@ -55,7 +56,7 @@ def _run_report(options: argparse.Namespace) -> None:
     inputs = (*options.run_, options.data, options.test)
     atomic.check_outputs([options.output], inputs=inputs)
     run = _with_rows(gather(options.run_, jobs=options.jobs), options)
-    shown, absent = write_report(run, options.output)
+    shown, absent = write_report(with_provenance(run, options), options.output)
     summary = {"shown": shown, "not shown": Worded(absent, ", ".join(absent) or "nothing")}
     show(summary, options, written=[options.output])
 

@@ -23,7 +23,8 @@ from qcompile.cli.options import (
 )
 from qcompile.cli.output import show
 from qcompile.cli.parsing import UsageError, add_command
-from qcompile.cli.wording import in_options, with_notes_in_options
+from qcompile.cli.provenance import with_provenance
+from qcompile.cli.wording import in_options
 from qcompile.data.options import DataOptions, load_data
 from qcompile.data.prepare import PrepareOptions
 from qcompile.data.split import Parts, prepare_alike, set_aside
@@ -201,7 +202,7 @@ def _run_train(options: argparse.Namespace) -> None:
             save_classifier(found.classifier, options.output)
         if options.report:
             named = dict(zip(("train", "validation", "test"), parts, strict=True))
-            run = with_notes_in_options(trained_run(found, named), options)
+            run = with_provenance(trained_run(found, named), options)
             page.write_report(run, options.report)
         if options.plot and found.rounds:
             plot.plot_rounds(found, options.plot)

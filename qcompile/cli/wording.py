@@ -10,13 +10,11 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from qcompile.cli.parsing import Parser
-from qcompile.report.run import Run
 
-__all__ = ["MENTION", "in_options", "with_notes_in_options"]
+__all__ = ["MENTION", "in_options"]
 
 
 _VALUE = r'"[^"]*"(?:[ ]or[ ]"[^"]*")*|[-+]?\w(?:[\w.+-]*\w)?'
@@ -46,11 +44,6 @@ def in_options(text: str, options: argparse.Namespace) -> str:
         for piece in pieces
         if piece is not None
     )
-
-
-def with_notes_in_options(run: Run, options: argparse.Namespace) -> Run:
-    """Return a run whose notes advise options, for the page that a command writes about it."""
-    return replace(run, notes=tuple(in_options(note, options) for note in run.notes))
 
 
 def _given(options: argparse.Namespace) -> Iterator[str]:

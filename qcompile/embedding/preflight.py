@@ -23,7 +23,7 @@ from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.record import Record
 
-__all__ = ["Preflight", "least_qubits", "most_bits", "preflight"]
+__all__ = ["Preflight", "counts_forbid", "least_qubits", "most_bits", "preflight"]
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def _way_out(qubo: Qubo, machine: Machine) -> str:
         name
         for name, other in catalogue().items()
         if name != machine.name
-        and not _counts_forbid(qubo, other)
+        and not counts_forbid(qubo, other)
         and (not full or largest_bits(other) >= qubo.logical)
     ]
     offers = ["machine=" + " or ".join(f'"{name}"' for name in others)] if others else []
@@ -197,5 +197,6 @@ def _way_out(qubo: Qubo, machine: Machine) -> str:
     return f"what {'would' if full else 'may'} fit: {', '.join(offers)}"
 
 
-def _counts_forbid(qubo: Qubo, machine: Machine) -> bool:
+def counts_forbid(qubo: Qubo, machine: Machine) -> bool:
+    """Whether the counts of qubits and couplers prove that no embedding exists."""
     return least_qubits(qubo, machine) > len(machine.nodes) or len(qubo.first) > len(machine.edges)

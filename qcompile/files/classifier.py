@@ -6,6 +6,7 @@ from pathlib import Path
 
 import orjson
 
+from qcompile.errors import FormatError
 from qcompile.files.atomic import write_atomically
 from qcompile.files.guarded import (
     as_record,

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from qcompile._version import __version__
 from qcompile.errors import InputError
 from qcompile.report.figures import TITLES, Report, Stage, Trace
 from qcompile.report.problem_figures import ancilla_numbers, budget_of, chip_of, loss_curve_of
@@ -55,6 +56,7 @@ def report_of(run: Run) -> Report:
         risks=run.risks,
         in_rounds=run.in_rounds,
         notes=run.notes,
+        made=tuple(_made(run)),
     )
     missing = tuple(
         (title, _why(run, name))
@@ -107,13 +109,23 @@ def _facts(run: Run) -> Iterable[tuple[str, str]]:
         yield "bits", f"{run.pubo.variables:,}"
     if run.embedding is not None:
         yield "physical qubits", f"{run.embedding.qubits:,}"
+        yield "longest chain", f"{run.embedding.longest:,}"
     if run.samples is not None and len(run.samples):
         name = "lowest energy" if trace is None else "lowest energy, last step"
         yield name, number(float(run.samples.energies.min()))
     if problem is not None and problem.encoding is not None:
         yield "bits a weight", f"{problem.encoding.bits}"
     for confusion in confusions_of(run):
-        yield f"error, {confusion.part}", f"{confusion.wrong / confusion.rows:.2%}"
+        wrong, usual = (n / confusion.rows for n in (confusion.wrong, confusion.baseline))
+        yield f"error, {confusion.part}", f"{wrong:.2%} (baseline {usual:.2%})"
+
+
+def _made(run: Run) -> Iterable[tuple[str, str]]:
+    """Yield with what, how and when the run was made, as far as that is known."""
+    yield "version", f"qcompile {__version__}"
+    seed = None if run.samples is None else run.samples.info.get("seed")
+    known = {} if seed is None else {"seed": str(seed)}
+    yield from {**known, **run.made}.items()
 
 
 def _pipeline(run: Run) -> Iterable[Stage]:

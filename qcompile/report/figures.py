@@ -92,7 +92,8 @@ class MachineRow:
     """The qubits that a machine has and those that the problem takes.
 
     `measured` says that they were counted in an embedding, `ideal` that its graph has no dead
-    qubits, `whole` that the chains are those of a complete graph.
+    qubits, `whole` that the chains are those of a complete graph, `impossible` that the counts
+    prove that no embedding exists.
     """
 
     name: str
@@ -103,6 +104,7 @@ class MachineRow:
     measured: bool
     ideal: bool = False
     whole: bool = False
+    impossible: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,8 @@ class Budget:
 
     `ancillas` is None if not known; `assumed` says that it is the number of a complete polynomial.
     `order` is that of the polynomial, 4 or more if ancillas are coupled. `complete` says that
-    (nearly) all terms exist, as the formula for chains assumes.
+    (nearly) all terms exist, as the formula for chains assumes. `precision` says what a machine's
+    ranges leave of the coefficients.
     """
 
     bits: int
@@ -120,6 +123,7 @@ class Budget:
     order: int
     complete: bool
     machines: tuple[MachineRow, ...] = ()
+    precision: tuple[tuple[str, str], ...] = ()
 
     @property
     def logical(self) -> int:
@@ -146,7 +150,8 @@ class AncillaNumbers:
 class Chip:
     """The chains on a chip; places of qubits go from 0 to 1.
 
-    One in `every` qubits of chains is drawn, and one in `every_free` free qubits.
+    One in `every` qubits of chains is drawn, and one in `every_free` free qubits. `precision` is
+    what the machine's ranges leave of the coefficients, chains included.
     """
 
     machine: str
@@ -161,6 +166,7 @@ class Chip:
     every: int = 1
     every_free: int = 1
     closer: tuple[float, float, float] | None = None
+    precision: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -266,6 +272,12 @@ class Confusion:
         """The number of wrong answers."""
         return self.false_negative + self.false_positive
 
+    @property
+    def baseline(self) -> int:
+        """The number of wrong answers of always giving the more common label."""
+        positive = self.true_positive + self.false_negative
+        return min(positive, self.rows - positive)
+
 
 @dataclass(frozen=True)
 class Report:
@@ -285,6 +297,7 @@ class Report:
     risks: tuple[Risk, ...]
     in_rounds: bool = False
     notes: tuple[str, ...] = ()
+    made: tuple[tuple[str, str], ...] = ()
     absent: tuple[tuple[str, str], ...] = ()
 
     @property

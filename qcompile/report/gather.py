@@ -142,6 +142,7 @@ def job_run(job: Job, samples: Samples | None = None, classifier: Classifier | N
         samples=samples,
         classifier=classifier,
         told={"job": job.id, "solver": job.solver.name, "stage": job.stage},
+        made={"date": job.created},
         reasons={} if samples is not None else {"energies": "the machine's answer"},
     )
     return checked(run, {"model": str(job.folder / "model.json"), "qubo": f"job {job.id}"})

@@ -77,6 +77,10 @@ def _header(report: Report, name: str) -> Iterable[Markup]:
     ]
     if facts:
         yield tag("dl", *facts, class_="facts")
+    made = [f"{plain(key)}: {plain(value)}" for key, value in report.made]
+    yield tag("p", "; ".join(made), class_="made", id="made")
+    for note in report.notes:
+        yield tag("p", f"Warning: {note}", class_="note")
 
 
 def _body(report: Report) -> Iterable[Markup]:
@@ -96,8 +100,6 @@ def _body(report: Report) -> Iterable[Markup]:
         ),
     ]
     yield tag("div", *sections, class_="cards")
-    for note in report.notes:
-        yield tag("p", f"Note: {note}", class_="note")
     if report.absent:
         words = "; ".join(f"{title} ({why})" for title, why in report.absent)
         yield tag("p", f"Not shown: {words}.", class_="absent", id="not-shown")

@@ -12,9 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.embedding.capacity import physical_estimate
+from qcompile.embedding.chain_strength import strength_of
 from qcompile.embedding.complete import complete_chains
+from qcompile.embedding.preflight import counts_forbid
+from qcompile.embedding.scaling import scaling_of
 from qcompile.errors import InputError, QcompileError
 from qcompile.files.machines import catalogue
+from qcompile.reduction.accounting import account
 from qcompile.reduction.estimate import estimate
 from qcompile.report.figures import (
     BINS,
@@ -31,6 +35,7 @@ from qcompile.report.plot import layout
 from qcompile.report.run import Run
 from qcompile.report.words import number
 from qcompile.stages.arrays import Floats
+from qcompile.stages.embedded import Embedding, to_embedded
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
 
@@ -93,7 +98,30 @@ def _margins(run: Run) -> Floats | None:
 def budget_of(run: Run) -> Budget | None:
     """Return the figure of qubits against machines."""
     needed = _of_qubo(run.qubo) if run.qubo is not None else _of_polynomial(run)
-    return None if needed is None else replace(needed, machines=tuple(_machines(run, needed)))
+    if needed is None:
+        return None
+    precision = () if run.qubo is None else tuple(_precision(run.qubo, run.embedding))
+    return replace(needed, machines=tuple(_machines(run, needed)), precision=precision)
+
+
+def _precision(qubo: Qubo, embedding: Embedding | None) -> Iterable[tuple[str, str]]:
+    """Yield what the ranges of a machine leave of the coefficients, before chains are made."""
+    counted = account(qubo, machine=None if embedding is None else embedding.machine)
+    if counted.ising_dynamic_range is not None:
+        yield "largest over smallest coefficient, in spins", number(counted.ising_dynamic_range)
+    share = f"{counted.share_of_couplings_below_precision:.1%}"
+    yield f"couplings below the precision of {counted.machine}, before chains", share
+
+
+def _with_chains(qubo: Qubo | None, embedding: Embedding) -> Iterable[tuple[str, str]]:
+    """Yield the strength of the chains, and what it leaves of the coefficients."""
+    if qubo is None:
+        return
+    strength = strength_of(qubo)
+    scaled = scaling_of(to_embedded(qubo, embedding, strength))
+    yield "chain strength, by torque compensation", number(strength)
+    if scaled.below is not None:
+        yield "couplings below the machine's precision, with chains", f"{scaled.below:.1%}"
 
 
 def _of_qubo(qubo: Qubo) -> Budget:
@@ -139,7 +167,7 @@ def _machines(run: Run, needed: Budget) -> Iterable[MachineRow]:
         elif run.of_step and needed.order == 2:
             yield _of_complete_graph(machine, needed.bits)
         else:
-            yield _estimated(machine, needed)
+            yield _estimated(machine, needed, run.qubo)
 
 
 def _measured(machine: Machine, takes: int) -> MachineRow:
@@ -162,7 +190,7 @@ def _of_complete_graph(machine: Machine, bits: int) -> MachineRow:
     return MachineRow(machine.name, machine.title, has, takes, fits, False, whole=True)
 
 
-def _estimated(machine: Machine, needed: Budget) -> MachineRow:
+def _estimated(machine: Machine, needed: Budget, qubo: Qubo | None) -> MachineRow:
     """Use the formula for complete polynomials, an upper estimate for all others."""
     has = machine.qubits or len(machine.nodes)
     told = physical_estimate(machine, needed.order, needed.bits, needed.ancillas or 0)
@@ -174,7 +202,9 @@ def _estimated(machine: Machine, needed: Budget) -> MachineRow:
         fits = True
     elif takes is not None and needed.complete:
         fits = False
-    return MachineRow(machine.name, machine.title, has, takes, fits, False)
+    impossible = qubo is not None and counts_forbid(qubo, machine)
+    fits = False if impossible else fits
+    return MachineRow(machine.name, machine.title, has, takes, fits, False, impossible=impossible)
 
 
 def ancilla_numbers(run: Run) -> AncillaNumbers | None:
@@ -260,6 +290,7 @@ def chip_of(run: Run) -> Chip | None:
         every=every,
         every_free=every_free,
         closer=_closer(place[used]),
+        precision=tuple(_with_chains(run.qubo, run.embedding)),
     )
 
 

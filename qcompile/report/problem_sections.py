@@ -126,6 +126,8 @@ def budget_section(budget: Budget) -> Iterable[Markup]:
     remarks = [*_about_formula(budget), *(["The scale is logarithmic."] if log else [])]
     if remarks:
         yield lead(" ".join(remarks))
+    if budget.precision:
+        yield table(budget.precision)
 
 
 def _before_embedding(budget: Budget) -> str:
@@ -142,6 +144,8 @@ def _takes(machine: MachineRow, budget: Budget) -> str:
     """Return what is needed of a machine, in words that say how it is known."""
     of = f"of {machine.has:,}"
     verdict = "not known" if machine.fits is None else "fits" if machine.fits else "too large"
+    if machine.impossible:
+        verdict = "impossible"
     if machine.measured:
         where = ", on the ideal graph" if machine.ideal else ""
         return f"{machine.takes:,} {of}, {verdict}{where}"
@@ -155,6 +159,8 @@ def _takes(machine: MachineRow, budget: Budget) -> str:
 
 def _about_formula(budget: Budget) -> Iterable[str]:
     """Return sentences on how far the formula for chains can be trusted here."""
+    if any(m.impossible for m in budget.machines):
+        yield "Impossible: the counts of qubits and couplers prove that no embedding exists."
     if any(m.ideal for m in budget.machines):
         yield "It was embedded on the ideal graph, where every qubit works."
     if any(m.whole for m in budget.machines):
@@ -242,7 +248,8 @@ def chip_section(chip: Chip) -> Iterable[Markup]:
         axis="qubits in a chain",
         whole=True,
     )
-    numbers = table([("longest chain", f"{chip.longest:,}"), ("mean", f"{chip.mean:.2f}")])
+    about = [("longest chain", f"{chip.longest:,}"), ("mean", f"{chip.mean:.2f}")]
+    numbers = table([*about, *chip.precision])
     pictures.append(figure("Chain lengths", lengths, numbers, bins(chip.lengths, ("chains",))))
     yield tag("div", *pictures, class_="row")
 

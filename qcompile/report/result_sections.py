@@ -134,7 +134,10 @@ def _matrix(found: Confusion) -> Markup:
         cell(found.false_positive, "wrong", "false alarm"),
         cell(found.true_negative, "right", "right"),
     )
-    error = f"{found.wrong:,} of {found.rows:,} wrong, {found.wrong / found.rows:.2%}"
+    error = (
+        f"{found.wrong:,} of {found.rows:,} wrong, {found.wrong / found.rows:.2%}; baseline, "
+        f"always the more common label: {found.baseline / found.rows:.2%}"
+    )
     caption = tag("caption", f"{plain(found.part)}: {error}")
     return tag("table", caption, tag("thead", head), tag("tbody", positive, negative),
                class_="matrix")  # fmt: skip

@@ -36,8 +36,8 @@ class Run:
 
     `parts` are named rows with known labels, prepared as in training. `risks` show where accuracy
     is lost. `trace` holds the rounds of a training; the problem and the samples are then those of
-    the last step that was taken. `told` holds facts in words by name, `reasons` why a section
-    cannot be shown.
+    the last step that was taken. `told` holds facts in words by name, `made` how and
+    when the run was made (command, seed, date), `reasons` why a section cannot be shown.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Run:
     risks: tuple[Risk, ...] = ()
     trace: Trace | None = None
     told: Mapping[str, str] = field(default_factory=dict)
+    made: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
 

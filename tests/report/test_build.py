@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import re
 from html import unescape
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import qcompile
-from qcompile import Pubo, load_machine
+from qcompile import Pubo, account, load_machine, quadratize, quality, with_chains
 from qcompile.errors import InputError
 from qcompile.report.build import report_of
 from qcompile.report.gather import with_test
@@ -30,9 +31,10 @@ def test_the_facts(text: str, made: SimpleNamespace) -> None:
     assert facts == [
         ("logical qubits", str(8 + len(made.qubo.ancillas))),
         ("physical qubits", str(sum(map(len, made.embedding.chains)))),
+        ("longest chain", str(max(map(len, made.embedding.chains)))),
         ("lowest energy", f"{made.samples.energies.min():.3g}"),
         ("bits a weight", "2"),
-        ("error, training rows", f"{wrong:.2%}"),
+        ("error, training rows", f"{wrong:.2%} (baseline {made.rows.baseline_error:.2%})"),
     ]
 
 
@@ -108,9 +110,36 @@ def test_reads_and_states_are_told_apart(info: dict[str, Any], about: str, share
     assert discarded == (["4"] if "repair" in info else None)
 
 
+def test_warnings_come_before_the_sections(made: SimpleNamespace) -> None:
+    text = page(report_of(Run("x", qubo=made.qubo, notes=("mind the gap",))))
+    assert 0 < text.index("mind the gap") < text.index("<section")
+
+
+def test_what_no_machine_can_hold_is_impossible() -> None:
+    pairs = Pubo.from_dict(dict.fromkeys(itertools.combinations(range(400), 2), 1.0))
+    report = report_of(Run("x", qubo=quadratize(pairs)))
+    assert report.budget is not None and all(row.impossible for row in report.budget.machines)
+    text = page(report)
+    assert text.count(", impossible") >= 3 and "prove that no embedding exists" in text
+    few = report_of(Run("x", qubo=quadratize(Pubo.from_dict({(0, 1): 1.0}))))
+    assert few.budget is not None and not any(row.impossible for row in few.budget.machines)
+
+
+def test_chains_and_precision_are_on_the_page(text: str, made: SimpleNamespace) -> None:
+    shown = table(section(text, "budget")) | table(section(text, "chip"))
+    chained = quality(with_chains(made.qubo, made.embedding))
+    below = chained.scaling.below
+    assert below is not None
+    assert shown["longest chain"] == [str(chained.longest_chain)]
+    assert shown["chain strength, by torque compensation"] == [f"{chained.chain_strength:.3g}"]
+    assert shown["couplings below the machine's precision, with chains"] == [f"{below:.1%}"]
+    share = account(made.qubo, machine=made.embedding.machine).share_of_couplings_below_precision
+    assert shown["couplings below the precision of zephyr3, before chains"] == [f"{share:.1%}"]
+
+
 def test_notes_are_shown(made: SimpleNamespace) -> None:
     text = page(report_of(Run("x", qubo=made.qubo, notes=("mind <the> gap",))))
-    assert '<p class="note">Note: mind &lt;the&gt; gap</p>' in text
+    assert '<p class="note">Warning: mind &lt;the&gt; gap</p>' in text
 
 
 def test_what_to_add_is_said_once(tmp_path: Path) -> None:

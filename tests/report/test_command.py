@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from qcompile import Qubo, read
+from qcompile._version import __version__
 from qcompile.cli.app import main
 from qcompile.leap.cost import Cost
 from qcompile.leap.job import Job
@@ -178,6 +179,22 @@ def test_own_data_are_known_for_every_kind_of_problem(
     assert main(["report", str(tmp_path), "--data", DATA, "-o", page_]) == 0
     assert "where accuracy is lost" in capsys.readouterr().out.splitlines()[0]
     assert "lowest of all 2^" in Path(page_).read_text()
+
+
+def test_a_page_says_how_it_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    pages = []
+    for name in ("a.html", "b.html", "c.html"):
+        if name == "c.html":
+            monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+        path = tmp_path / name
+        line = ["compile", "breast-cancer", "--features", "3", "--bits", "1", "--seed", "7"]
+        assert main([*line, "-q", f"--report={path}"]) == 0
+        pages.append(path.read_text())
+    assert pages[0] == pages[1], "the names of outputs and the time of day are not on the page"
+    command = "qcompile compile breast-cancer --features 3 --bits 1 --seed 7 -q"
+    assert f"version: qcompile {__version__}; command: {command}; seed: 7</p>" in pages[0]
+    assert "seed: 7; date: 1970-01-02T00:00:00+00:00</p>" in pages[2]
 
 
 def test_an_empty_name_is_not_this_folder(
