@@ -109,3 +109,11 @@ def test_the_estimator_takes_samplers_and_refuses_three_classes() -> None:
         PolynomialLossClassifier().fit(np.eye(6), [0, 1, 2, 0, 1, 2])
     unit = PolynomialLossClassifier(bits=2, scale="unit-norm", features=5, reads=5).fit(x, y)
     assert unit.coef_ is None
+
+
+def test_a_classifier_no_better_than_the_baseline_is_warned_about() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(200, 3)), np.zeros(200, dtype=int)
+    y[:6] = 1  # 3% that nothing tells from the others
+    with pytest.warns(UserWarning, match="no better than always giving the commoner label"):
+        PolynomialLossClassifier(order=3, bits=2, bias=False).fit(x, y)

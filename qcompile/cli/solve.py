@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from typing import Any
+
+import numpy as np
 
 from qcompile.cli.describe import describe_judgement, say_notes
 from qcompile.cli.options import (
@@ -29,11 +32,15 @@ from qcompile.objective.judgement import judge
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 from qcompile.solvers.solve import solve
+from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import answers
 from qcompile.stages.embedded import check_embedding, to_embedded
 from qcompile.stages.qubo import Qubo
 
 __all__ = ["add_commands"]
+
+
+_log = logging.getLogger("qcompile")
 
 
 def add_commands(commands: Any) -> None:
@@ -214,23 +221,47 @@ def _run_decode(options: argparse.Namespace) -> None:
     show(summary, options, written=[options.output] if options.output else [])
 
 
+def _say_what_is_missing(options: argparse.Namespace, model: Classifier, rows: Any) -> None:
+    """Warn of columns that the file lacks, and of an answer that is no label of the file."""
+    missing = model.missing_columns(rows)
+    if len(missing):
+        base = 1 if model.source.index_base is None else model.source.index_base
+        _log.warning(
+            "warning: %s: no row has a value in %d of the %d columns that the model uses (the "
+            "first is %d); they count as 0",
+            options.data, len(missing), len(model.used_columns), missing[0] + base,
+        )  # fmt: skip
+    preparation = model.preparation
+    if preparation.negative is None and not options.decision:
+        rest = float(preparation.labels([-1.0])[0])
+        _log.warning(
+            "warning: %s stands for every label but %s: the model was trained with one label "
+            "against the rest",
+            shortest(rest), shortest(preparation.positive),
+        )  # fmt: skip
+
+
 def _run_predict(options: argparse.Namespace) -> None:
     atomic.check_outputs(filter(None, [options.output]), inputs=(options.model, options.data))
     model = load_classifier(options.model)
     with bar("read"):
         with passing("read"):
             rows, labels = raw_rows(
-                options.data, model.preparation.raw_features, model.source.index_base
+                options.data,
+                model.preparation.raw_features,
+                model.source.index_base,
+                labelled=False,
             )
         with passing("predict"):
             decisions = model.decision_function(rows)
+    _say_what_is_missing(options, model, rows)
     values = decisions if options.decision else model.preparation.labels(answers(decisions))
     text = "".join(f"{shortest(float(value))}\n" for value in values.tolist())
     if options.output:
         with atomic.write_atomically(options.output) as stream:
             stream.write(text.encode())
     summary: dict[str, Any] = {"rows": len(values)}
-    if not model.preparation.unknown_labels(labels):
+    if not (np.isnan(labels).any() or model.preparation.unknown_labels(labels)):
         error = model.error_of(decisions, labels)
         summary["error, if the labels of the file are true"] = error
     if options.json and not options.output:

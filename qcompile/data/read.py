@@ -9,7 +9,7 @@ import numpy as np
 from qcompile.data import named_sets
 from qcompile.data.prepare import from_arrays
 from qcompile.data.rows import check_limits, index_base_of, matrix_of, no_rows, source_of
-from qcompile.data.svmlight import Piece, open_files
+from qcompile.data.svmlight import NO_LABEL, Piece, open_files
 from qcompile.runtime import memory
 from qcompile.runtime.progress import Progress, shown_by
 from qcompile.stages.arrays import Floats, Matrix
@@ -55,13 +55,17 @@ def read_rows(
     index_base: int | None = None,
     num_features: int | None = None,
     seed: int = 0,
+    labelled: bool = True,
 ) -> tuple[Matrix, Floats, Source]:
-    """Return rows and labels as they are in the file, and the record of where they come from."""
+    """Return rows and labels as they are in the file, and the record of where they come from.
+
+    If the rows need not be `labelled`, a label that is missing or no number is NaN.
+    """
     check_limits(rows, index_base, num_features)
     if named_sets.is_named(source):
         x, labels, made = named_sets.make(str(source), seed=seed)
         return x[:rows], np.asarray(labels[:rows], dtype=np.float64), made
-    reader = open_files(source)
+    reader = open_files(source, labelled=labelled)
     pieces: list[Piece] = []
     found = used = 0
     for piece in reader:
@@ -82,5 +86,7 @@ def read_rows(
     base = index_base_of(pieces) if index_base is None else index_base
     x = matrix_of(pieces, base=base, num_features=num_features)
     labels = np.concatenate([piece.labels for piece in pieces])
+    if not labelled:
+        labels[labels == NO_LABEL] = np.nan
     del pieces, piece  # their memory is needed twice otherwise
     return x, labels, source_of(reader, len(labels), base)

@@ -99,12 +99,19 @@ def prepared(data: str, problem: Problem | Classifier) -> Dataset:
     return Dataset(preparation.apply(rows), frozen(preparation.signs(labels)), preparation)
 
 
-def raw_rows(data: str, features: int, index_base: int | None) -> tuple[Matrix, Floats]:
-    """Read rows as wide as those of training, with indices counted from the same base."""
+def raw_rows(
+    data: str, features: int, index_base: int | None, *, labelled: bool = True
+) -> tuple[Matrix, Floats]:
+    """Read rows as wide as those of training, with indices counted from the same base.
+
+    If they need not be `labelled`, a label that is missing or no number is NaN.
+    """
     if is_named(data):
         rows, labels, _ = read_rows(data)
     else:
-        rows, labels, _ = read_rows(data, num_features=features, index_base=index_base)
+        rows, labels, _ = read_rows(
+            data, num_features=features, index_base=index_base, labelled=labelled
+        )
     return rows, labels
 
 

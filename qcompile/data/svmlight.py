@@ -33,6 +33,7 @@ from qcompile.stages.arrays import Matrix
 from qcompile.stages.dataset import Dataset
 
 __all__ = [
+    "NO_LABEL",
     "Piece",
     "Reader",
     "SvmlightReader",
@@ -52,6 +53,10 @@ _PIECE_BYTES = 1 << 22
 _LONGEST_LINE = 1 << 26
 # More text than this without any row is no data: a small compressed file can hold any amount.
 _LONGEST_BLANK = 1 << 30
+# What stands for a label where none is needed: no file has it.
+NO_LABEL = -1.2345e300
+_NO_LABEL_TEXT = b"-1.2345e300"
+_FIRST_TOKEN = re.compile(rb"(?m)^([ \t]*)([^ \t\r\n\v\f#]+)")
 _TOKEN = re.compile(rb"[^ \t\r\n\v\f#]*")
 _OPENERS: dict[str, tuple[bytes, Callable[[Any], Any]]] = {
     "gzip": (b"\x1f\x8b", gzip.open),
@@ -110,15 +115,18 @@ class SvmlightReader:
         text: bytes | None = None,
         before: int = 0,
         whole: int | None = None,
+        labelled: bool = True,
     ) -> None:
         """Read the file at `path`, or `text`; errors show `name`, or else the path.
 
-        A file that is one of several counts the bytes `before` it and those of the `whole`.
+        A file that is one of several counts the bytes `before` it and those of the `whole`. If it
+        need not be `labelled`, a label that is missing or no number becomes `NO_LABEL`.
         """
         shown = str(path) if name is None else name
         self.name = "standard input" if shown == "-" else _printable(shown)
         self._path, self._text = path, text
         self._before, self._whole = before, whole
+        self._labelled = labelled
         self._digest = hashlib.sha256()
         self._line = 1
         self.complete = False
@@ -241,6 +249,10 @@ class SvmlightReader:
         status, where, rows, entries, doubts = parse_kernel.parse(
             data, labels, row_lines, starts, indices, values, inexact
         )
+        if status == parse_kernel.BAD_LABEL and not self._labelled:
+            filled = _with_labels(text)
+            if filled != text:
+                return self._parse(filled)
         if status != parse_kernel.OK:
             raise self._explain(text, where, status)
         for item, at in inexact[: 2 * doubts].reshape(-1, 2).tolist():
@@ -272,7 +284,8 @@ class SvmlightReader:
         index, colon, value = found.strip("'").partition(":")
         number = value if colon else index
         words = {
-            codes.BAD_LABEL: f"label {found}; expected a number, then index:value pairs",
+            codes.BAD_LABEL: f"label {found}; expected a number (write 1 and -1 for two names), "
+            "then index:value pairs",
             codes.BAD_INDEX: f"found {found}; expected index:value with a whole-number index",
             codes.NEGATIVE_INDEX: f"index {index} is negative; expected 0 or more",
             codes.LARGE_INDEX: f"index {index} is absurdly large; expected at most 2147483646",
@@ -295,8 +308,9 @@ class SvmlightReader:
 class _SeveralFiles:
     """Iterate over the pieces of files, one after the other."""
 
-    def __init__(self, name: str, paths: list[str]) -> None:
+    def __init__(self, name: str, paths: list[str], *, labelled: bool = True) -> None:
         self.name = _printable(name)
+        self._labelled = labelled
         self._paths = paths
         self._digests: list[str] = []
         self.complete = False
@@ -310,7 +324,7 @@ class _SeveralFiles:
         whole = sum(Path(path).stat().st_size for path in self._paths)
         before = 0
         for path in self._paths:
-            reader = SvmlightReader(path, before=before, whole=whole)
+            reader = SvmlightReader(path, before=before, whole=whole, labelled=self._labelled)
             yield from reader
             self._digests.append(reader.digest)
             before += Path(path).stat().st_size
@@ -340,12 +354,12 @@ def file_names(source: str | Path) -> list[str]:
     return found
 
 
-def open_files(source: str | Path) -> Reader:
+def open_files(source: str | Path, *, labelled: bool = True) -> Reader:
     """Return a reader for a file, or for all files that a pattern names."""
     names = file_names(source)
     if len(names) == 1:
-        return SvmlightReader(names[0])
-    return _SeveralFiles(str(source), names)
+        return SvmlightReader(names[0], labelled=labelled)
+    return _SeveralFiles(str(source), names, labelled=labelled)
 
 
 def can_reopen(path: str | Path) -> bool:
@@ -401,6 +415,22 @@ def _token(text: bytes, at: int, *, longest: int = 64) -> bytes:
     """Return the bytes up to the next blank, at most `longest` of them."""
     found = _TOKEN.match(text, at, at + longest)
     return b"" if found is None else found.group()
+
+
+def _with_labels(text: bytes) -> bytes:
+    """Return the lines with `NO_LABEL` in the place of labels that are missing or no numbers."""
+
+    def filled(found: re.Match[bytes]) -> bytes:
+        token = found[2]
+        if b":" in token:
+            return found[1] + _NO_LABEL_TEXT + b" " + token
+        try:
+            float(token)
+        except ValueError:
+            return found[1] + _NO_LABEL_TEXT
+        return found[0]
+
+    return _FIRST_TOKEN.sub(filled, text)
 
 
 def _shown(token: bytes) -> str:

@@ -63,6 +63,24 @@ class Classifier(Displayed):
         """Return a label of the training data for each raw row; a decision of 0 is negative."""
         return self.preparation.labels(answers(self.decision_function(rows)))
 
+    @property
+    def used_columns(self) -> NDArray[np.int64]:
+        """The raw columns whose weights are not 0."""
+        made = self.preparation
+        columns = np.arange(made.raw_features) if made.columns is None else made.columns
+        own = self.weights[:-1] if made.bias else self.weights
+        return np.asarray(columns[own != 0], dtype=np.int64)
+
+    def missing_columns(self, rows: Matrix) -> NDArray[np.int64]:
+        """Return the used columns that are 0 in all of these raw rows."""
+        filled = np.zeros(max(self.preparation.raw_features, rows.shape[1]), dtype=bool)
+        if hasattr(rows, "indptr"):
+            filled[rows.indices[rows.data != 0]] = True
+        else:
+            filled[: rows.shape[1]] = np.any(np.asarray(rows) != 0, axis=0)
+        used = self.used_columns
+        return np.asarray(used[~filled[used]], dtype=np.int64)
+
     def error(self, rows: Matrix, labels: NDArray[Any]) -> float:
         """Return the share of rows that get a wrong label."""
         return self.error_of(self.decision_function(rows), labels)

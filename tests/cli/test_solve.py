@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from qcompile.cli.app import main
+from qcompile.data.replay import recorded_rows
 from qcompile.files import guarded
+from qcompile.files.pubo import load_pubo
+from qcompile.files.samples import save_samples
+from qcompile.stages.samples import samples_of
 
 
 def test_labels_are_in_the_json_of_predict(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,3 +150,55 @@ def test_a_named_pipe_is_refused(
         Path("samples.json").write_text("{}")
     assert main(line.split()) == 2
     assert "pipe; expected a file" in capsys.readouterr().err
+
+
+def test_predict_says_what_its_file_lacks(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "1 1:1 2:5 3:1\n1 1:2 2:6\n-1 1:-1 2:5 3:2\n-1 1:-2 2:1 3:3\n-2 1:-3 2:2 3:1\n"
+    Path("rows.svm").write_text(rows)
+    assert main(["train", "rows.svm", "--positive", "1", "-o", "model.json", "-q"]) == 0
+    Path("new.svm").write_text("1:1\nspam 1:-3\n")
+    capsys.readouterr()
+    assert main(["predict", "model.json", "new.svm"]) == 0
+    told = capsys.readouterr()
+    assert len(told.out.split()) == 2
+    assert "2 of the 3 columns that the model uses (the first is 2)" in told.err
+    assert "-1 stands for every label but 1" in told.err
+    assert main(["predict", "model.json", "rows.svm", "--decision"]) == 0
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_a_search_that_found_nothing_is_said(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Energies above that of all weights 0, and the error on the recorded rows."""
+    line = "compile breast-cancer --scale standard --features 3 --bits 2 --order 6 --emit pubo.json"
+    assert main([*line.split(), "-q"]) == 0
+    pubo = load_pubo("pubo.json")
+    states = np.array(list(itertools.product([0, 1], repeat=pubo.variables)))
+    worst = states[np.argsort(pubo.energies(states))[-1:]].astype(np.int8)
+    save_samples(samples_of(pubo, worst), "samples.json", problem=pubo)
+    capsys.readouterr()
+    assert main(["decode", "samples.json", "--problem", "pubo.json", "--json"]) == 0
+    told = capsys.readouterr()
+    assert "which all weights 0 have" in told.err and "no better than" in told.err
+    shown = json.loads(told.out)
+    assert shown["train_error"] > shown["baseline_error"] == pytest.approx(0.3726, abs=1e-4)
+    assert main(["solve", "pubo.json", "--solver", "exact", "-o", "samples.json", "-q"]) == 0
+    assert main(["decode", "samples.json", "--problem", "pubo.json", "--json"]) == 0
+    told = capsys.readouterr()
+    assert "warning" not in told.err and json.loads(told.out)["train_error"] < 0.15
+
+
+def test_recorded_rows_are_those_of_the_record(here: Path) -> None:
+    assert main(["data", "synthetic:examples=40,features=3", "-o", "rows.svm", "-q"]) == 0
+    assert (
+        main(["compile", "rows.svm", "--bits", "1", "--order", "1", "--emit", "pubo.json", "-q"])
+        == 0
+    )
+    problem = load_pubo("pubo.json")
+    rows = recorded_rows(problem)
+    assert rows is not None and len(rows) == 40 and rows.features == 4
+    Path("rows.svm").write_text(Path("rows.svm").read_text().replace("1:", "1:0", 1))
+    assert recorded_rows(problem) is None  # another file of that name
+    Path("rows.svm").unlink()
+    assert recorded_rows(problem) is None

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
 from qcompile import InputError, read
+from qcompile.data.read import read_rows
 from qcompile.data.stream import RowStream
 from tests.parts import of, sparse_lines, svm, write_parts
 from tests.strategies import dense
@@ -239,3 +240,16 @@ def test_progress_counts_all_files(tmp_path: Path) -> None:
     whole = sum(path.stat().st_size for path in tmp_path.iterdir())
     assert seen[-1] == (whole, whole)
     assert sorted(seen) == seen
+
+
+def test_rows_to_predict_need_no_labels(tmp_path: Path) -> None:
+    path = tmp_path / "new.svm"
+    path.write_text("1:1 2:2\nspam 1:3 # a name\n  3:4\n\n-1 2:5\n")
+    rows, labels, _ = read_rows(path, labelled=False)
+    np.testing.assert_array_equal(labels, [np.nan, np.nan, np.nan, -1.0])
+    np.testing.assert_array_equal(rows.toarray(), [[1, 2, 0], [3, 0, 0], [0, 0, 4], [0, 5, 0]])
+    with pytest.raises(InputError, match="line 1: label '1:1'"):
+        read_rows(path)
+    path.write_text("1 1:1\nspam 1:x\n")
+    with pytest.raises(InputError, match="line 2: value 'x'"):
+        read_rows(path, labelled=False)
