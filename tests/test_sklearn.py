@@ -30,6 +30,7 @@ def test_scikit_learns_own_checks_pass(method: str) -> None:
     assert len(results) > 40
 
 
+@pytest.mark.filterwarnings("ignore:the limit of rounds:UserWarning")
 def test_the_default_in_pipelines_grids_and_clones() -> None:
     x, y = load_breast_cancer(return_X_y=True)
     model = make_pipeline(MaxAbsScaler(), PolynomialLossClassifier(rounds=15))
@@ -98,6 +99,7 @@ def test_the_paper_in_pipelines_grids_pickles_and_sparse_rows() -> None:
     )
 
 
+@pytest.mark.filterwarnings("ignore:no better:UserWarning")
 def test_the_estimator_takes_samplers_and_refuses_three_classes() -> None:
     x, y = load_breast_cancer(return_X_y=True)
     model = PolynomialLossClassifier(
