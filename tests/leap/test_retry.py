@@ -63,4 +63,4 @@ def test_polls_are_a_second_apart(server: Sapi, send: Callable[..., Submission])
     send(patience=Patience(first=0.02), timeout=60.0)
     times = server.times("poll")
     assert len(times) == 4
-    assert min(np.diff(times)) >= 0.99
+    assert min(np.diff(times)) >= 0.9  # as they arrive, on a busy machine
