@@ -43,8 +43,6 @@ def load_classifier(path: str | Path) -> Classifier:
         content = read_json(path)
         check_header(content, "model")
         weights = frozen(numbers(content["weights"]))
-        if weights.ndim != 1:
-            raise FormatError("weights: expected a plain list of numbers")
         check_finite(weights)
         preparation = preparation_from_dict(as_record(content["preparation"]))
         assert preparation is not None

@@ -154,7 +154,7 @@ def _adapter_class() -> type[Any]:
             found.pool_classes_by_scheme = {"http": PlainPool, "https": TlsPool}
             return found
 
-        def send(self, request: Any, **named: Any) -> Any:
+        def send(self, request: Any, **named: Any) -> Any:  # type: ignore[override]
             seconds = self._allowed()
             end = time.monotonic() + seconds
             named |= {"stream": True, "timeout": (min(_CONNECT, seconds) or 1e-3, seconds or 1e-3)}
