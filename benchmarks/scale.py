@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from qcompile.embedding.capacity import _strips, likely_qubits
-from qcompile.moments.accumulate import memory_needed
+from qcompile.moments.accumulate import memory_needed, tensor_keys
 from qcompile.reduction.cover import halves_bound
 
 _GROWTH = Path(__file__).parent / "results" / "growth.csv"
 _MEMORIES = (16e9, 256e9)
+_ROWS_AT_ONCE = 1 << 15
 
 
 def main() -> None:
@@ -55,7 +56,7 @@ def _by_rows(rows: list[dict[str, str]]) -> list[list[str]]:
 
 def _most_features(order: int) -> list[str]:
     def needed(features: int) -> int:
-        return memory_needed(features, order, fit=order % 2 == 1)
+        return memory_needed(features, tensor_keys(order, fit=order % 2 == 1), _ROWS_AT_ONCE)
 
     return [str(order), *(f"{largest(needed, memory):,}" for memory in _MEMORIES)]
 

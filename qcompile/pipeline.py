@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -26,7 +27,9 @@ from qcompile.objective.discretize import discretize
 from qcompile.objective.fit import LossOptions, fit_loss_with, needs_fit
 from qcompile.objective.judgement import fault_of
 from qcompile.objective.prune import prune as prune_levels
+from qcompile.reduction.estimate import seconds_of
 from qcompile.reduction.quadratize import QuboOptions, quadratize
+from qcompile.reduction.subsets import in_words
 from qcompile.runtime import cluster
 from qcompile.runtime.progress import Progress, muted, shown_by
 from qcompile.runtime.renamed import renamed
@@ -41,6 +44,10 @@ from qcompile.verification.check import Verification
 from qcompile.verification.verify import verify as verify_qubo
 
 __all__ = ["CompileOptions", "Compiled", "compile", "load_moments_of", "verify"]
+
+
+_log = logging.getLogger("qcompile")
+_LONG = 60.0  # seconds
 
 
 class CompileOptions(TypedDict, total=False):
@@ -96,6 +103,11 @@ class Compiled(Displayed):
 
     @cached_property
     def _quadratized(self) -> Qubo:
+        took = seconds_of(self.pubo.terms, self.options.time_limit)
+        if took > _LONG:
+            _log.info(
+                "reducing %s terms takes about %s", f"{self.pubo.num_terms:,}", in_words(took)
+            )
         with passing("quadratize"):
             return quadratize(self.pubo, seed=self.seed, **asdict(self.options))
 

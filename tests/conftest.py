@@ -38,6 +38,14 @@ def _no_memory_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("QCOMPILE_MEMORY", raising=False)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _no_word_about_kernels() -> None:
+    """What a test sees on standard error does not depend on the kernels that are on disk."""
+    from qcompile.runtime import jit
+
+    jit._first_time.told = True
+
+
 @pytest.fixture(autouse=True)
 def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing but this computer can be reached, and no account of the user's is found."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.errors import InputError
+from qcompile.runtime import memory
 from qcompile.runtime.threads import ordered
 
 __all__ = ["METHODS", "PairCover", "cover_triples", "halves_bound", "shrink_cover"]
@@ -25,6 +26,7 @@ METHODS = ("auto", "halves", "greedy", "exact", "dimod")
 # Annealing steps for each pair and in total; temperatures at the beginning and at the end.
 _STEPS_PER_PAIR, _MOST_STEPS = 6_000, 24_000_000
 _HOT, _COLD = 0.5, 0.12
+_BYTES_A_TRIPLE = 160  # measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +176,11 @@ class _SetCover:
     def of(cls, triples: NDArray[np.int32], variables: int) -> _SetCover:
         from qcompile.reduction.cover_kernels import incidence
 
+        memory.require(
+            _BYTES_A_TRIPLE * len(triples),
+            f"a cover of {len(triples):,} cubic terms",
+            "use fewer bits= or features=, or cover=\"halves\"",
+        )
         wide = triples.astype(np.int64)
         keys = np.stack(
             [wide[:, a] * variables + wide[:, b] for a, b in ((0, 1), (0, 2), (1, 2))], axis=1

@@ -8,6 +8,7 @@ subsets that covers every term, and `ancillas_at_least` is a lower bound for any
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from math import comb
@@ -16,15 +17,17 @@ from typing import Any
 from qcompile.errors import InputError
 from qcompile.reduction.accounting import counting_bound
 from qcompile.reduction.cover import halves_bound
+from qcompile.reduction.quadratize import QuboOptions
+from qcompile.reduction.subsets import search_memory, search_seconds, split_memory
 from qcompile.stages.record import Record
 from qcompile.stages.terms import most_terms
 
-__all__ = ["PAPER_SIZES", "Estimate", "PaperRow", "estimate", "paper_table"]
+__all__ = ["PAPER_SIZES", "Estimate", "PaperRow", "estimate", "paper_table", "seconds_of"]
 
 
 PAPER_SIZES = ((100, 1), (100, 4), (500, 1), (500, 4), (2500, 1), (2500, 4))
-# Terms that are expanded, reduced, and read by dimod in a second, measured on two cores.
-_EXPANDED, _REDUCED, _TAKEN = 4e7, 1e7, 6e6
+# Terms that are expanded, reduced, split (above degree 3), and read by dimod in a second.
+_EXPANDED, _REDUCED, _SPLIT, _TAKEN = 4e7, 1e7, 4e5, 6e6
 
 
 @dataclass(frozen=True)
@@ -60,15 +63,18 @@ class Estimate(Record):
 
     @property
     def memory(self) -> int:
-        """The bytes of the polynomial and the QUBO together."""
+        """The most bytes that the polynomial, its reduction and the QUBO take together."""
         polynomial = sum(count * (8 + 4 * j) for j, count in enumerate(self.terms, 1))
-        return polynomial + 16 * self.qubo_pairs + 40 * self.ancillas + 8 * self.qubits
+        work = 32 * self.qubo_pairs + 40 * self.ancillas + 8 * self.qubits
+        if self.order > 3:
+            searched = search_seconds(self.terms) <= QuboOptions().time_limit
+            work = max(work, (search_memory if searched else split_memory)(self.terms))
+        return polynomial + work
 
     @property
     def seconds(self) -> float:
         """A rough time to build the QUBO and give it to dimod."""
-        terms = sum(self.terms)
-        return terms / _EXPANDED + terms / _REDUCED + self.qubo_pairs / _TAKEN
+        return seconds_of(self.terms) + self.qubo_pairs / _TAKEN
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values by key, derived ones included."""
@@ -85,6 +91,17 @@ class Estimate(Record):
             "memory_bytes": self.memory,
             "seconds": round(self.seconds, 3),
         }
+
+
+def seconds_of(terms: Sequence[int], time_limit: float | None = None) -> float:
+    """Return a rough time to expand and reduce so many terms of degree 1, 2, ..."""
+    count = sum(terms)
+    limit = QuboOptions().time_limit if time_limit is None else time_limit
+    reduced = count / _REDUCED
+    if sum(terms[3:]):
+        search = search_seconds(terms)
+        reduced = count / _SPLIT + (search if search <= limit else 0.0)
+    return count / _EXPANDED + reduced
 
 
 def estimate(order: int, features: int, bits: int) -> Estimate:

@@ -44,7 +44,6 @@ __all__ = ["QuboOptions", "quadratize"]
 
 _MARGIN = 2.0**-10
 _GATE_DIGITS = 24  # binary digits of a strength: sums of a few strengths are exact
-_ROUTES_AT_ONCE = 1 << 12
 _STRONGEST = 1e6
 
 
@@ -60,8 +59,10 @@ def quadratize(
     """Replace products until no term has more than two bits.
 
     The polynomial may be anything that `read_pubo` reads: a file, terms, or a model of dimod.
-    `cover` chooses the products: "halves", "greedy", "exact" (within `time_limit` seconds), "dimod"
-    (those of `dimod.make_quadratic`) or "auto", the fewest found. `strength` scales the gates for
+    `cover` chooses the products: "halves", "greedy", "exact", "dimod" (those of
+    `dimod.make_quadratic`) or "auto", the fewest found. The search for few products ends after
+    about `time_limit` seconds; where it would take longer, terms above degree 3 are split in a
+    fixed way. `strength` scales the gates for
     experiments; below 1 the result may be wrong. `max_ancillas` leaves out the least important
     terms until the budget is kept; ``Qubo.error`` bounds what that changes.
 
@@ -82,10 +83,12 @@ def quadratize(
     if not 0 <= seed < 2**32 or not 0 < time_limit < math.inf:
         raise InputError(f"seed {seed}, time limit {time_limit:g}; expected 0 or more, and above 0")
     if pubo.degree > 3:
-        covered = cover_monomials(pubo, method=cover, seed=seed)
+        covered = cover_monomials(pubo, method=cover, seed=seed, time_limit=time_limit)
         if max_ancillas is None or len(covered) <= max_ancillas:
             return _nested(pubo, covered, strength)
-        kept, fewer, error = truncate_terms(pubo, max_ancillas, method=cover, seed=seed)
+        kept, fewer, error = truncate_terms(
+            pubo, max_ancillas, method=cover, seed=seed, time_limit=time_limit
+        )
         made = _nested(kept, fewer, strength) if fewer else _cubic(kept, _no_pairs(), strength)
         return replace(made, error=error, truncated=pubo - kept)
     triples, _ = pubo.of_degree(3)
@@ -239,23 +242,27 @@ def _nested(pubo: Pubo, cover: SubsetCover, strength: float) -> Qubo:
 
 
 def _loads(cover: SubsetCover, size: int) -> tuple[Floats, NDArray[np.int64]]:
-    """Sum up what passes through each ancilla, directly or through a product made of it."""
+    """Sum up what passes through each ancilla, directly or through a product made of it.
+
+    The two variables of a term, and the two factors of a product, have no bit in common: no
+    ancilla is reached in two ways, so that what a product carries is added once to each factor.
+    """
     number = len(cover.factors)
-    reach = np.eye(number, dtype=np.bool_)  # reach[k]: k and all that its product is made of
-    for k, pair in enumerate(cover.factors.tolist()):
-        for factor in pair:
+    gains, counts = np.zeros((number, 2)), np.zeros(number)
+    lone = cover.routes[:, 0] == cover.routes[:, 1]
+    sides = ((cover.routes[:, 0], cover.values), (cover.routes[~lone, 1], cover.values[~lone]))
+    for ways, values in sides:
+        made = ways >= size
+        own, passed = ways[made] - size, values[made]
+        gains[:, 0] += sum_by(own, np.maximum(passed, 0.0), number)
+        gains[:, 1] += sum_by(own, np.maximum(-passed, 0.0), number)
+        counts += np.bincount(own, minlength=number)
+    for k in reversed(range(number)):  # factors come before their products
+        for factor in cover.factors[k].tolist():
             if factor >= size:
-                reach[k] |= reach[factor - size]
-    padded = np.vstack([reach, np.zeros((1, number), dtype=np.bool_)])  # the last: a single bit
-    gains, counts = np.zeros((number, 2)), np.zeros(number, dtype=np.int64)
-    for start in range(0, len(cover.routes), _ROUTES_AT_ONCE):
-        block = cover.routes[start : start + _ROUTES_AT_ONCE]
-        values = cover.values[start : start + _ROUTES_AT_ONCE]
-        ways = np.where(block >= size, block - size, number)
-        passed = (padded[ways[:, 0]] | padded[ways[:, 1]]).astype(np.float64)
-        gains += np.stack([np.maximum(values, 0) @ passed, np.maximum(-values, 0) @ passed], axis=1)
-        counts += passed.sum(axis=0).astype(np.int64)
-    return gains, counts
+                gains[factor - size] += gains[k]
+                counts[factor - size] += counts[k]
+    return gains, counts.astype(np.int64)
 
 
 def _qubo(

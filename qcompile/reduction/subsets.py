@@ -14,6 +14,10 @@ from __future__ import annotations
 
 import heapq
 import json
+import logging
+import math
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import combinations
@@ -27,9 +31,23 @@ from qcompile.runtime import memory
 from qcompile.stages.arrays import Floats
 from qcompile.stages.pubo import Pubo
 
-__all__ = ["SubsetCover", "cover_monomials"]
+__all__ = [
+    "SPLIT",
+    "SubsetCover",
+    "cover_monomials",
+    "in_words",
+    "search_memory",
+    "search_seconds",
+    "split_memory",
+]
 
 
+_log = logging.getLogger("qcompile")
+
+SPLIT = "split terms"
+# Of the search, for each subset of a term, and of splitting a term; measured on one core.
+_SECONDS_A_SUBSET, _BYTES_A_SUBSET = 1e-6, 24
+_BYTES_A_SPLIT = 240
 _PRUNINGS = 12
 _MOST_GREEDY = 3000
 _STORED_DEGREE = 6
@@ -53,17 +71,39 @@ class SubsetCover:
         return len(self.factors)
 
 
-def cover_monomials(pubo: Pubo, *, method: str = "auto", seed: int = 0) -> SubsetCover:
-    """Choose subsets whose products make every term of degree 3 or more."""
+def cover_monomials(
+    pubo: Pubo, *, method: str = "auto", seed: int = 0, time_limit: float = 60.0
+) -> SubsetCover:
+    """Choose subsets whose products make every term of degree 3 or more.
+
+    If the search is expected to take longer than `time_limit` seconds, or more memory than there
+    is, every term is split in a fixed way instead, which is fast.
+    """
     if method == "exact":
         raise InputError("cover exact is for cubics; for higher degrees use auto")
     if pubo.degree > _WIDEST or not _Problem.can_number(pubo):
         return _cover_wide(pubo, method, seed)
     problem = _Problem.of(pubo)
+    if method in ("auto", "halves", "greedy"):
+        took, room = search_seconds(pubo.terms), memory.available() - memory.in_use()
+        if took > time_limit or search_memory(pubo.terms) > room:
+            _log.warning(
+                "warning: a search for few products of these %s terms would take about %s and %s "
+                "of memory, and time_limit=%g: terms are split in a fixed way",
+                f"{sum(map(len, problem.monomials)):,}",
+                in_words(took),
+                memory.human(search_memory(pubo.terms)),
+                time_limit,
+            )
+            return problem.by_splitting()
+    deadline = time.monotonic() + time_limit
     families = _families(problem, pubo, method)
     best: tuple[int, str, list[NDArray[np.int64]]] | None = None
     for name, family in families.items():
-        pruned = problem.pruned(family, seed)
+        if best is not None and time.monotonic() > deadline:
+            _log.warning("warning: the time limit ended the search for few products")
+            break
+        pruned = problem.pruned(family, seed, deadline)
         if pruned is not None:
             number = sum(map(len, pruned))
             if best is None or number < best[0]:
@@ -71,6 +111,35 @@ def cover_monomials(pubo: Pubo, *, method: str = "auto", seed: int = 0) -> Subse
     if best is None:
         raise InputError(f"cover {method} cannot make all terms of this polynomial; use auto")
     return problem.routed(best[2], best[1])
+
+
+def search_seconds(terms: Sequence[int]) -> float:
+    """Return roughly how long the search takes for so many terms of degree 1, 2, ...
+
+    Every subset of a term is looked up for each of three or four families.
+    """
+    return sum(number * _SECONDS_A_SUBSET * 2.0**j for j, number in enumerate(terms, 1) if j > 2)
+
+
+def search_memory(terms: Sequence[int]) -> int:
+    """Return roughly how many bytes the search takes for so many terms of degree 1, 2, ..."""
+    return sum(number * _BYTES_A_SUBSET << j for j, number in enumerate(terms, 1) if j > 2)
+
+
+def split_memory(terms: Sequence[int]) -> int:
+    """Return roughly how many bytes it takes to split so many terms of degree 1, 2, ..."""
+    return _BYTES_A_SPLIT * sum(terms[2:])
+
+
+def in_words(seconds: float) -> str:
+    """Return a time in words.
+
+    >>> in_words(100), in_words(600), in_words(1e6)
+    ('100 s', '10 minutes', '278 hours')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:,.0f} hours"
 
 
 def _cover_wide(pubo: Pubo, method: str, seed: int) -> SubsetCover:
@@ -206,7 +275,52 @@ class _Problem:
         members = [self.keys(rows) for rows in family if len(rows)]
         return np.concatenate([np.arange(self.variables), *(np.sort(keys) for keys in members)])
 
-    def pruned(self, family: list[NDArray[np.int64]], seed: int) -> list[NDArray[np.int64]] | None:
+    def split_terms(self) -> list[NDArray[np.int64]]:
+        """Return the parts of all terms that are split in two, the parts of these, and so on.
+
+        A term gives the larger half of its bits to the first part, of one parity if possible. For a
+        complete polynomial this makes as few products as the best of the families.
+        """
+        needed: dict[int, list[NDArray[np.int64]]] = {s: [] for s in range(2, self.degree)}
+        family: list[NDArray[np.int64]] = []
+        for terms in self.monomials:
+            for part in _split(terms):
+                needed.setdefault(part.shape[1], []).append(part)
+        for size in range(self.degree - 1, 1, -1):
+            rows = np.concatenate([np.empty((0, size), np.int64), *needed.pop(size, [])])
+            _, first = np.unique(self.keys(rows), return_index=True)
+            rows = rows[first]
+            family.insert(0, rows)
+            if size > 2:
+                for part in _split(rows):
+                    needed.setdefault(part.shape[1], []).append(part)
+        return family
+
+    def by_splitting(self) -> SubsetCover:
+        """Split every term, and return the factors of the parts and those of the terms."""
+        terms = [0, 0, *map(len, self.monomials)]
+        memory.require(
+            split_memory(terms),
+            f"splitting {sum(terms):,} terms",
+            "use fewer bits= or features=, or a lower order=",
+        )
+        family = self.split_terms()
+        known = self.known_keys(family)
+
+        def parts(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+            return np.column_stack([self._find(part, known) for part in _split(rows)])
+
+        factors = [parts(rows) for rows in family]
+        return SubsetCover(
+            factors=np.concatenate([np.empty((0, 2), np.int64), *factors]).astype(np.int32),
+            routes=np.concatenate([parts(rows) for rows in self.monomials]),
+            values=np.concatenate(self.values),
+            method=SPLIT,
+        )
+
+    def pruned(
+        self, family: list[NDArray[np.int64]], seed: int, deadline: float = math.inf
+    ) -> list[NDArray[np.int64]] | None:
         """Remove members that no term needs, in several orders; None if a term is not covered."""
         from qcompile.reduction.subset_kernel import prune
 
@@ -222,6 +336,8 @@ class _Problem:
         sizes = np.concatenate([np.full(len(rows), rows.shape[1]) for rows in family])
         best = None
         for attempt in range(_PRUNINGS):
+            if best is not None and time.monotonic() > deadline:
+                break
             noise = np.random.default_rng(seed + attempt).random(len(members))
             # larger products first: they cost the same and are less useful
             tried = np.lexsort((noise, -sizes)) if attempt % 2 else np.argsort(noise)
@@ -279,6 +395,17 @@ class _Problem:
             values=np.concatenate(self.values),
             method=method,
         )
+
+
+def _split(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Split each row in two: the larger half from the parity that most members have."""
+    size = rows.shape[1]
+    odd = rows % 2
+    frequent = (2 * odd.sum(axis=1) > size).astype(np.int64)
+    order = np.argsort(odd != frequent[:, None], axis=1, kind="stable")
+    arranged = np.take_along_axis(rows, order, axis=1)
+    half = -(-size // 2)
+    return np.sort(arranged[:, :half], axis=1), np.sort(arranged[:, half:], axis=1)
 
 
 def _collect(

@@ -35,7 +35,7 @@ def truncate_triples(pubo: Pubo, cover: PairCover, most: int) -> tuple[Pubo, Pai
 
 
 def truncate_terms(
-    pubo: Pubo, most: int, *, method: str, seed: int
+    pubo: Pubo, most: int, *, method: str, seed: int, time_limit: float = 60.0
 ) -> tuple[Pubo, SubsetCover | None, float]:
     """Drop terms of any degree, the smallest bounds first; as few as halving finds."""
     sizes = np.concatenate(
@@ -49,7 +49,11 @@ def truncate_terms(
             break
         middle = (low + high) // 2
         made, error = _below(pubo, float(levels[middle]))
-        covered = cover_monomials(made, method=method, seed=seed) if made.degree >= 3 else None
+        covered = None
+        if made.degree >= 3:
+            covered = cover_monomials(
+                made, method=method, seed=seed, time_limit=time_limit / _HALVINGS
+            )
         if covered is None or len(covered) <= most:
             best, high = (made, covered, error), middle - 1
         else:

@@ -272,7 +272,7 @@ def _by_terms(pubo: Pubo) -> Callable[..., None]:
     from qcompile.solvers.anneal_kernels import anneal_terms
 
     memory.require(
-        sum(len(c) * (12 * j + 20) for j, c in enumerate(pubo.coefficients, 1)),
+        sum(len(c) * (36 * j + 20) for j, c in enumerate(pubo.coefficients, 1)),
         "annealing the terms of this polynomial",
         "use fewer features or bits",
     )

@@ -48,6 +48,10 @@ _SWEEPS = (200, 1000)
 _FEWEST = 5
 # Bytes of a polynomial of bits that a training writes out without being asked, for its report.
 _WRITTEN_OUT = 50_000_000
+# Entries of the rows that the first search looks at; what it finds is judged and improved on all.
+_SAMPLED_ENTRIES = 200_000
+# Sweeps around the best weights where there are more entries than that.
+_FEW_SWEEPS = 40
 # Rounds of the search around the best continuous weights near the lowest state.
 _ROUNDS, _ROUND_READS = 3, 4
 _NARROWINGS = 5
@@ -197,10 +201,11 @@ def _over_margins(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo]:
     """
     options = task.options
     encoding = Encoding(task.moments.features, task.bits, loss.zeta)
-    reads, sweeps = _effort(task.rows, options)
+    sample = _sample(task.rows)
+    reads, sweeps = _effort(sample, options)
     with passing("anneal over the margins"):
         weights = anneal_examples(
-            task.rows,
+            sample,
             loss,
             encoding,
             l0=task.l0,
@@ -238,6 +243,15 @@ def _without_terms(task: Task, loss: Loss) -> Pubo:
     )
 
 
+def _sample(rows: Dataset) -> Dataset:
+    """Return the rows, or some of them, drawn at random, if there are many."""
+    share = _SAMPLED_ENTRIES / max(1.0, rows.density * len(rows) * rows.features)
+    if share >= 1:
+        return rows
+    count = max(1, int(share * len(rows)))
+    return rows.take(np.sort(np.random.default_rng(0).permutation(len(rows))[:count]))
+
+
 def _effort(rows: Dataset, options: SolveOptions) -> tuple[int, int]:
     """Return restarts and sweeps: the requested numbers, or fewer if the data are large.
 
@@ -265,6 +279,9 @@ def _around(
     def energies_of(many: Floats) -> list[float]:
         return [objective_of(rows, loss, w) + task.l0 * np.count_nonzero(w) for w in many]
 
+    sweeps = options.sweeps
+    if rows.density * len(rows) * rows.features > _SAMPLED_ENTRIES:
+        sweeps = min(sweeps or _FEW_SWEEPS, _FEW_SWEEPS)
     energies = energies_of(weights)
     for number in range(_ROUNDS):
         before = min(energies)
@@ -276,7 +293,7 @@ def _around(
                 start=descend(rows, loss, weights[int(np.argmin(energies))]),
                 l0=task.l0,
                 reads=_ROUND_READS,
-                sweeps=options.sweeps,
+                sweeps=sweeps,
                 keep=options.keep,
                 seed=options.seed + number + 1,
             )

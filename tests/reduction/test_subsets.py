@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qcompile import InputError, Pubo, quadratize, verify
+from qcompile import InputError, Pubo, estimate, quadratize, verify
 from qcompile.reduction import subsets
 from qcompile.reduction.accounting import dimod_ancillas
 from tests import judge
@@ -75,3 +75,28 @@ def test_sparse_higher_degrees_need_no_more_than_greedy_substitution(
     pubo = Pubo.from_dict({term: float(rng.normal()) for term in sorted(chosen)})
     # dimod's own choice changes with the hash seed, by a few ancillas
     assert len(quadratize(pubo).ancillas) <= 1.06 * dimod_ancillas(pubo)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_terms_that_are_split_are_kept_exactly(seed: int) -> None:
+    """What a time limit leaves, on polynomials that can be tried out."""
+    rng = np.random.default_rng(seed)
+    terms = {
+        tuple(sorted(rng.choice(7, size, replace=False).tolist())): float(rng.integers(-9, 10))
+        for size in (1, 2, 3, 4, 4, 5, 6, 7)
+    }
+    pubo = Pubo.from_dict(terms | {(0, 1, 2, 3): 2.5}, variables=7)
+    qubo = quadratize(pubo, time_limit=1e-9)
+    assert qubo.method == subsets.SPLIT and qubo.variables <= 20
+    expected = pubo.energies(judge.all_assignments(7))
+    np.testing.assert_allclose(minimum_over_ancillas(qubo), expected, atol=1e-9)
+
+
+def test_a_time_limit_holds_and_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    pubo = complete(16, 5)
+    qubo = quadratize(pubo, time_limit=1e-9)
+    assert "terms are split in a fixed way" in caplog.text
+    assert len(qubo.ancillas) <= estimate(5, 16, 1).ancillas
+    assert verify(qubo, pubo=pubo).holds
+    caplog.clear()
+    assert quadratize(pubo).method != subsets.SPLIT and not caplog.text

@@ -120,3 +120,21 @@ def test_fewer_restarts_than_asked_for_are_said(monkeypatch: pytest.MonkeyPatch)
 
     assert "10 of 50 reads were made" in notes(SolveOptions(reads=50))
     assert "reads were made" not in notes(SolveOptions(reads=20, sweeps=3))
+
+
+def test_many_rows_are_searched_in_a_sample_and_judged_on_all(
+    cancer: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options, loss = SolveOptions(reads=20), LossOptions(order=6)
+    monkeypatch.setattr(search, "_SAMPLED_ENTRIES", 200 * cancer.features)
+    assert len(search._sample(cancer)) == 200
+    found = train(cancer, bits=3, loss=loss, options=options)
+    assert found.loss is not None and found.samples is not None
+    weights = found.classifier.weights
+    wanted = float(np.mean(found.loss(cancer.margins(weights))))
+    wanted += found.loss.l2 / 2 * float(weights @ weights)
+    assert found.samples.energies[0] == pytest.approx(wanted)
+    monkeypatch.undo()
+    whole = train(cancer, bits=3, loss=loss, options=options)
+    assert whole.samples is not None
+    assert found.samples.energies[0] <= whole.samples.energies[0] + 1e-3
