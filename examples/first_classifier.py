@@ -8,6 +8,11 @@ bits, so that the classifier shown is its exact optimum. The QUBO that a quantum
 given is proved to be the same problem and laid out on the qubits of a machine.
 """
 
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
 import qcompile
 
 FEATURES, BITS, NOISE, READS = 5, 3, 0.3, 100
@@ -22,7 +27,18 @@ def main() -> None:
         noisy = qcompile.add_noise(rows, noise, seed=1)
         show_rounds(noisy, held)
         show_cubic(noisy, held)
-    print("\nNext: qcompile train breast-cancer --test 0.3 -o model.json")
+    print(f"\nNext: {command()} train breast-cancer --test 0.3 -o model.json")
+
+
+def command() -> str:
+    """Return how to call qcompile from here: its environment may not be active."""
+    own = Path(sys.executable).parent / "qcompile"
+    if not own.is_file():
+        return shlex.join([sys.executable, "-m", "qcompile"])
+    if shutil.which("qcompile") == str(own):
+        return "qcompile"
+    here = Path.cwd()
+    return shlex.quote(str(own.relative_to(here) if own.is_relative_to(here) else own))
 
 
 def show_rounds(rows: qcompile.Dataset, held: qcompile.Dataset) -> None:

@@ -126,3 +126,22 @@ def test_the_notebook(tmp_path: Path) -> None:
     baseline = 100 * read("breast-cancer").baseline_error
     errors = [float(error) for error in re.findall(r"(\S+)% (?:of the \w+ rows are )?wrong", shown)]
     assert len(errors) == 6 and max(errors) < baseline / 2
+
+
+def test_the_demo_ends_with_a_command_that_works(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`make demo` calls the interpreter of an environment that is not active."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.chdir(tmp_path)
+    demo = runpy.run_path(str(EXAMPLES / "first_classifier.py"))["main"]
+    monkeypatch.setitem(demo.__globals__, "show_rounds", lambda *_: None)  # they take long
+    monkeypatch.setitem(demo.__globals__, "show_cubic", lambda *_: None)
+    demo()
+    line = capsys.readouterr().out.splitlines()[-1].removeprefix("Next: ")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert re.search(r"^test error +0\.0", done.stdout, re.M)
+    assert (tmp_path / "model.json").is_file()
