@@ -192,13 +192,15 @@ def verify(
     reference: Fingerprint | None = None,
     data: Dataset | str | Path | None = None,
     assignments: int = 200,
-    seed: int = 0,
+    seed: int | None = None,
 ) -> Verification:
     """Check a QUBO against its polynomial, its gates and the data, as far as they are given.
 
     Each may be a file, and the data also the name of a set. A file of a QUBO brings the
     `reference`: what it says about the polynomial that was compiled. Rows of a file are read and
-    prepared as the QUBO says its own were; a `Dataset` must be prepared like them.
+    prepared as the QUBO says its own were, and so is a `Dataset` that no `prepare` has seen. The
+    random `assignments` to compare with the data are new each time, so that no maker of a file
+    knows them, unless there is a `seed`.
 
     >>> made = compile("synthetic:features=4", order=3, bits=1)
     >>> verify(made.quadratize(), pubo=made.pubo, data="synthetic:features=4").holds

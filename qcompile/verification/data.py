@@ -24,6 +24,7 @@ from qcompile.stages.dataset import Dataset
 from qcompile.stages.encoding import Encoding
 from qcompile.stages.local_fit import Around
 from qcompile.stages.loss import Loss
+from qcompile.stages.preparation import Preparation
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.step import Step
@@ -49,10 +50,14 @@ def check_data(
     encoding = qubo.encoding
     if encoding is None or (qubo.loss is None and qubo.around is None):
         return _failed("the QUBO says nothing about the data that it was compiled from")
+    if qubo.preparation is not None and data.preparation.is_identity:
+        data = _prepared(data, qubo.preparation)
     if data.features != encoding.features:
         return _failed(f"{data.features} features; expected {encoding.features}")
     if qubo.preparation is not None and not prepared_alike(qubo.preparation, data.preparation):
         return _failed("the QUBO names labels or columns otherwise than these rows have them")
+    if max((i for term in indicator_terms(qubo) for i in term), default=-1) >= qubo.logical:
+        return _failed("an l0 regulariser without its indicators")
     if qubo.source.rows not in (None, len(data)):
         return _failed(f"{len(data):,} rows; it was compiled from {qubo.source.rows:,}")
     objective = _objective(qubo, encoding, data)
@@ -79,6 +84,15 @@ def check_data(
         return _failed("terms of a step are never dropped")
     order = max(qubo.loss.order, 2 if qubo.loss.l2 else 1)
     return _check_all_terms(qubo, terms, objective, charges, order)
+
+
+def _prepared(data: Dataset, preparation: Preparation) -> Dataset:
+    """Prepare raw rows as the record says; rows of another width stay as they are."""
+    raw = data.preparation
+    if raw.raw_features != preparation.raw_features or preparation.is_identity:
+        return data
+    named = replace(preparation, positive=raw.positive, negative=raw.negative)
+    return replace(data, x=preparation.apply(data.x), preparation=named)
 
 
 def _failed(detail: str) -> Check:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from qcompile import Pubo, compile, load_qubo, quadratize, save_qubo, verify
-from qcompile.data.prepare import prepare
+from qcompile.data.prepare import from_arrays, prepare
 from qcompile.data.read import read
 from qcompile.stages.arrays import frozen
 from qcompile.stages.qubo import fingerprint
@@ -55,3 +55,75 @@ def test_a_large_qubo_is_proved(tmp_path: Path) -> None:
     save_qubo(qubo, tmp_path / "q.npz", pubo=pubo)
     back, reference = load_qubo(tmp_path / "q.npz")
     assert verify(back, pubo=pubo, reference=reference).holds
+
+
+def test_cancelling_energies_of_a_wide_prior_are_proved() -> None:
+    """Order 6 with a prior of 50: energies are small sums of huge terms."""
+    data = prepare(read("breast-cancer"), features=3)
+    made = compile(data, order=6, bits=2, prior_std=50.0, anyway=True)
+    for seed in range(5):
+        found = verify(made.quadratize(), pubo=made.pubo, data=data, seed=seed)
+        assert found.holds, found.checks
+
+
+def test_truncated_terms_that_nearly_cancel_are_proved() -> None:
+    """Pairs far larger than the triples: what is left out is rounded as the pairs are."""
+    rng = np.random.default_rng(3)
+    for trial in range(12):
+        terms: dict[tuple[int, ...], float] = {
+            t: float(rng.normal()) for t in combinations(range(7), 3)
+        }
+        for pair in combinations(range(7), 2):
+            share = sum(v for t, v in terms.items() if len(t) == 3 and {*pair} < {*t}) / 2
+            # dropping all triples would leave next to nothing of this pair, or of one 1e7 larger
+            terms[pair] = -share * (1 + 1e-9) if trial % 2 else 1e7 * float(rng.normal())
+        pubo = Pubo.from_dict(terms)
+        qubo = quadratize(pubo, max_ancillas=trial % 4)
+        assert qubo.truncated is not None
+        found = verify(qubo, pubo=pubo, reference=fingerprint(pubo - qubo.truncated))
+        assert found.holds, found.checks
+        half = replace(qubo, error=qubo.error * (1 - 1e-3))
+        assert "truncation" in verify(half).failed
+
+
+def test_linear_terms_count_in_what_brute_force_added_up() -> None:
+    terms: dict[tuple[int, ...], float] = {(i,): (-1.0) ** i * 1e9 / 3 for i in range(5)}
+    terms |= {t: 0.1 for size in (3, 4) for t in combinations(range(5), size)}
+    pubo = Pubo.from_dict(terms)
+    found = verify(quadratize(pubo), pubo=pubo)
+    assert found.holds, found.checks
+
+
+def test_a_hunt_finds_no_good_file_refused_and_no_change_missed() -> None:
+    rng = np.random.default_rng(11)
+    for trial in range(30):
+        features, order = int(rng.integers(1, 4)), int(rng.choice([1, 3, 3, 4, 5, 6]))
+        x = rng.normal(size=(40, features)) * 10.0 ** rng.uniform(-3, 3, size=features)
+        x += rng.choice([0.0, 30.0]) * x.std(axis=0)
+        y = np.where(x[:, 0] - x[:, 0].mean() + 0.1 * x[:, 0].std() * rng.normal(size=40) > 0, 1, 0)
+        scale = str(rng.choice(["standard", "max-abs", "unit-norm"]))
+        data = prepare(from_arrays(x, y), scale=scale, bias=bool(trial % 2))
+        options: dict[str, object] = [
+            {}, {"l0": 0.1}, {"threshold": 1e-4}, {"max_ancillas": 1}, {"prior_std": 30.0},
+        ][trial % 5]  # fmt: skip
+        bits = int(rng.integers(1, 3))
+        made = compile(data, order=order, bits=bits, anyway=True, **options)  # type: ignore[arg-type]
+        qubo = made.quadratize()
+        found = verify(qubo, pubo=made.pubo, data=data, seed=trial)
+        assert found.holds, (trial, found.checks)
+        values = qubo.linear.copy()
+        largest = max(abs(qubo.offset), np.abs(values).max(), np.abs(qubo.quadratic).max(initial=0))
+        values[int(rng.integers(qubo.logical))] += largest * 10.0 ** rng.uniform(-9, 0)
+        changed = replace(qubo, linear=frozen(values))
+        assert not verify(changed, pubo=made.pubo).holds
+        assert not verify(changed, data=data, seed=trial).holds, trial
+
+
+def test_points_are_new_each_time_unless_there_is_a_seed() -> None:
+    data = prepare(read("breast-cancer"), features=4, scale="standard")
+    qubo = compile(data, order=3, bits=2).quadratize()
+    wrong = replace(qubo, linear=frozen(qubo.linear + 1.0))
+    shown = [verify(wrong, data=data).checks[-1].detail for _ in range(2)]
+    assert shown[0] != shown[1]
+    again = [verify(wrong, data=data, seed=5).checks[-1].detail for _ in range(2)]
+    assert again[0] == again[1] and "(seed 5)" in again[0]
