@@ -30,7 +30,7 @@ def test_scikit_learns_own_checks_pass(method: str) -> None:
     assert len(results) > 40
 
 
-@pytest.mark.filterwarnings("ignore:the limit of rounds:UserWarning")
+@pytest.mark.filterwarnings("ignore::UserWarning")  # few rounds, a high price
 def test_the_default_in_pipelines_grids_and_clones() -> None:
     x, y = load_breast_cancer(return_X_y=True)
     model = make_pipeline(MaxAbsScaler(), PolynomialLossClassifier(rounds=15))
