@@ -35,5 +35,5 @@ def test_what_is_in_use_counts_against_the_limit(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(memory, "in_use", lambda: 300_000_000)
     monkeypatch.setenv("QCOMPILE_MEMORY", "500MB")
     memory.require(190e6, "this", "use less")
-    with pytest.raises(MemoryLimitError, match="210.0 MB of memory beside the 300.0 MB in use"):
+    with pytest.raises(MemoryLimitError, match=r"210.* beside the 300.* in use"):
         memory.require(210e6, "this", "use less")
