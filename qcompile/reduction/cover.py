@@ -179,7 +179,7 @@ class _SetCover:
         memory.require(
             _BYTES_A_TRIPLE * len(triples),
             f"a cover of {len(triples):,} cubic terms",
-            "use fewer bits= or features=, or cover=\"halves\"",
+            'use fewer bits= or features=, or cover="halves"',
         )
         wide = triples.astype(np.int64)
         keys = np.stack(
