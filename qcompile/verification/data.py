@@ -284,7 +284,9 @@ def _terms_of(objective: _Objective, variables: int, order: int) -> tuple[Pubo, 
     """
     size = objective.encoding.variables
     number = sum(comb(size, j) for j in range(order + 1))
-    memory.require(8 * number * (order + 4), f"{number:,} terms to compare", "verify without data=")
+    memory.require(
+        8 * number * (order + 4), f"{number:,} terms to compare", "verify without the data"
+    )
     chooses = np.array([[comb(i, t) for i in range(size)] for t in range(order + 1)])
     values, sizes, members = [], [], []
     for degree in range(min(order, size) + 1):
