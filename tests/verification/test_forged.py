@@ -158,7 +158,7 @@ def _preparations(qubo: Qubo) -> Forged:
     order = np.arange(len(known.columns))
     order[:2] = 1, 0
     others = [c for c in range(known.raw_features) if c not in known.columns.tolist()]
-    changed = {
+    changed: dict[str, dict[str, Any]] = {
         "labels exchanged": {"positive": known.negative, "negative": known.positive},
         "columns exchanged": {"columns": known.columns[order]},
         "columns and scales exchanged": {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -103,11 +104,11 @@ def test_a_hunt_finds_no_good_file_refused_and_no_change_missed() -> None:
         y = np.where(x[:, 0] - x[:, 0].mean() + 0.1 * x[:, 0].std() * rng.normal(size=40) > 0, 1, 0)
         scale = str(rng.choice(["standard", "max-abs", "unit-norm"]))
         data = prepare(from_arrays(x, y), scale=scale, bias=bool(trial % 2))
-        options: dict[str, object] = [
+        choices: list[dict[str, Any]] = [
             {}, {"l0": 0.1}, {"threshold": 1e-4}, {"max_ancillas": 1}, {"prior_std": 30.0},
-        ][trial % 5]  # fmt: skip
+        ]  # fmt: skip
         bits = int(rng.integers(1, 3))
-        made = compile(data, order=order, bits=bits, anyway=True, **options)  # type: ignore[arg-type]
+        made = compile(data, order=order, bits=bits, anyway=True, **choices[trial % 5])
         qubo = made.quadratize()
         found = verify(qubo, pubo=made.pubo, data=data, seed=trial)
         assert found.holds, (trial, found.checks)
