@@ -6,7 +6,6 @@ from pathlib import Path
 
 import orjson
 
-from qcompile.errors import FormatError
 from qcompile.files.atomic import write_atomically
 from qcompile.files.guarded import (
     as_record,
