@@ -87,7 +87,8 @@ def _unit(moments: Moments, loss: Loss) -> float:
 
 def _best_correlation(objective: Polynomial) -> float:
     """Return the correlation of label and decision that least squares has."""
-    weights: Floats = np.linalg.lstsq(objective.margin_squares, objective.mean, rcond=None)[0]
+    solved = np.linalg.lstsq(objective.margin_squares, objective.mean, rcond=None)[0]
+    weights = np.asarray(solved, dtype=np.float64)
     return math.sqrt(max(0.0, objective.mean_margin(weights)))
 
 
