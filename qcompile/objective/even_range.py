@@ -21,7 +21,6 @@ import numpy as np
 
 from qcompile.objective.cubic import Polynomial
 from qcompile.stages import multisets
-from qcompile.stages.arrays import Floats
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
 
