@@ -73,7 +73,7 @@ def read_rows(
         found += len(pieces[-1])
         used += piece.nbytes
         memory.require(
-            2 * used,  # joining the pieces needs their memory a second time
+            used,  # joining the pieces, which are held already, needs as much once more
             f"{reader.name}: holding more than {found:,} rows",
             "limit rows=, or leave out what needs all rows at once (features=, shuffle=, noise=, "
             'scale="standard" or "max-abs") so that the file is read in pieces',

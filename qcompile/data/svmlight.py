@@ -53,6 +53,9 @@ _PIECE_BYTES = 1 << 22
 _LONGEST_LINE = 1 << 26
 # More text than this without any row is no data: a small compressed file can hold any amount.
 _LONGEST_BLANK = 1 << 30
+# A compressed file may hold so many times its size, and this much at any rate. Rows take about
+# three times their text in memory: without a bound a small file could fill it.
+_MOST_UNPACKED, _ALWAYS_UNPACKED = 200, 1 << 26
 # What stands for a label where none is needed: no file has it.
 NO_LABEL = -1.2345e300
 _NO_LABEL_TEXT = b"-1.2345e300"
@@ -143,8 +146,17 @@ class SvmlightReader:
             # BufferedReader adds peek(), which tells the compression from the first bytes.
             buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)
             stream, kind = self._decompress(buffered)
-            blank = 0
+            blank = unpacked = 0
+            most = None if kind is None else _most_unpacked(_size(raw))
             for text in self._whole_lines(stream, kind):
+                unpacked += len(text)
+                if most is not None and unpacked > most:
+                    raise self._error(
+                        0,
+                        f"more than {most >> 20:,} MB of text in a {kind} file of "
+                        f"{(_size(raw) or 0) / 1e6:,.1f} MB; expected at most {_MOST_UNPACKED} "
+                        "times its size: unpack it yourself if this is right",
+                    )
                 self._digest.update(text)
                 piece = self._parse(text)
                 self._line += text.count(b"\n")
@@ -402,6 +414,11 @@ def _size(raw: Any) -> int | None:
         return None if raw is _stdin() else os.fstat(raw.fileno()).st_size
     except (OSError, ValueError):
         return None
+
+
+def _most_unpacked(size: int | None) -> int | None:
+    """Return the most bytes of text that a compressed file of this size may hold."""
+    return max(_ALWAYS_UNPACKED, _MOST_UNPACKED * size) if size else None  # a pipe has none
 
 
 def _position(raw: Any) -> int:

@@ -253,3 +253,15 @@ def test_rows_to_predict_need_no_labels(tmp_path: Path) -> None:
     path.write_text("1 1:1\nspam 1:x\n")
     with pytest.raises(InputError, match="line 2: value 'x'"):
         read_rows(path, labelled=False)
+
+
+def test_a_small_compressed_file_cannot_hold_any_amount(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qcompile.data.svmlight._ALWAYS_UNPACKED", 1 << 20)
+    path = tmp_path / "rows.svm.gz"
+    path.write_bytes(gzip.compress(b"1 1:1 2:1\n-1 1:1\n" * 500_000))
+    with pytest.raises(InputError, match="MB of text in a gzip file of 0.0 MB; expected at most"):
+        read(path)
+    path.write_bytes(gzip.compress(b"1 1:1 2:1\n-1 1:1\n" * 5_000))
+    assert len(read(path).y) == 10_000
