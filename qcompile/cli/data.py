@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from typing import Any
 
 from qcompile.cli.describe import describe_data, describe_loss, describe_moments, source_name
@@ -12,6 +13,7 @@ from qcompile.cli.parsing import UsageError, add_command
 from qcompile.data import named_sets, svmlight
 from qcompile.data.options import DataOptions, load_data
 from qcompile.data.split import split
+from qcompile.data.svmlight import shortest
 from qcompile.files import atomic
 from qcompile.files.loss import save_loss
 from qcompile.objective.fit import LossOptions, fit_loss_with
@@ -21,6 +23,9 @@ from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 
 __all__ = ["add_commands"]
+
+
+_log = logging.getLogger("qcompile")
 
 
 def add_commands(commands: Any) -> None:
@@ -94,6 +99,9 @@ def _run_data(options: argparse.Namespace) -> None:
     with bar("write"), passing("write"), atomic.all_or_nothing():
         for part, path in zip(parts, options.output, strict=False):
             svmlight.save_svmlight(part, path)
+    if options.output and data.preparation.negative is None:
+        rest, positive = map(shortest, data.preparation.labels([-1.0, 1.0]).tolist())
+        _log.warning("warning: %s is written for every label but %s", rest, positive)
     show(describe_data(data), options, written=options.output)
 
 

@@ -50,7 +50,7 @@ _FEWEST = 5
 _WRITTEN_OUT = 50_000_000
 # Entries of the rows that the first search looks at; what it finds is judged and improved on all.
 _SAMPLED_ENTRIES = 200_000
-# Sweeps around the best weights where there are more entries than that.
+# Sweeps around the best weights where there are more entries than that and none were asked for.
 _FEW_SWEEPS = 40
 # Rounds of the search around the best continuous weights near the lowest state.
 _ROUNDS, _ROUND_READS = 3, 4
@@ -280,8 +280,8 @@ def _around(
         return [objective_of(rows, loss, w) + task.l0 * np.count_nonzero(w) for w in many]
 
     sweeps = options.sweeps
-    if rows.density * len(rows) * rows.features > _SAMPLED_ENTRIES:
-        sweeps = min(sweeps or _FEW_SWEEPS, _FEW_SWEEPS)
+    if sweeps is None and rows.density * len(rows) * rows.features > _SAMPLED_ENTRIES:
+        sweeps = _FEW_SWEEPS
     energies = energies_of(weights)
     for number in range(_ROUNDS):
         before = min(energies)

@@ -261,7 +261,7 @@ def test_a_small_compressed_file_cannot_hold_any_amount(
     monkeypatch.setattr("qcompile.data.svmlight._ALWAYS_UNPACKED", 1 << 20)
     path = tmp_path / "rows.svm.gz"
     path.write_bytes(gzip.compress(b"1 1:1 2:1\n-1 1:1\n" * 500_000))
-    with pytest.raises(InputError, match="MB of text in a gzip file of 0.0 MB; expected at most"):
+    with pytest.raises(InputError, match="MB of text in a gzip file of"):
         read(path)
     path.write_bytes(gzip.compress(b"1 1:1 2:1\n-1 1:1\n" * 5_000))
     assert len(read(path).y) == 10_000
