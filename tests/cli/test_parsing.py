@@ -19,4 +19,4 @@ def test_the_help_says_what_exit_codes_mean() -> None:
 
 def test_the_help_says_where_numbers_are_explained() -> None:
     for parser in (_parser(), *commands().values()):
-        assert "What the numbers mean: docs/commands.md" in parser.format_help()
+        assert "What the numbers mean: qcompile" in parser.format_help()

@@ -240,7 +240,7 @@ def test_ancillas_and_their_gates(text: str, made: SimpleNamespace) -> None:
         low, high = (float(v) for v in name.split(" to "))
         room = 2e-2 * low  # the edges are written with three digits
         for count, values in ((on, ancillas.on), (off, ancillas.off)):
-            assert int(count) <= np.count_nonzero((values > low - room) & (values < high + room))
+            assert int(count) <= np.count_nonzero((values >= low - room) & (values < high + room))
     assert [sum(int(row[i]) for row in shown.values()) for i in (0, 1)] == [12, 12]
     chart = picture(element, "Strengths of the gates")
     for kind, column in (("a", 0), ("b", 1)):
