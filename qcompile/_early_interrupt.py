@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Any
 
-__all__ = ["Terminated", "ready"]
+__all__ = ["Terminated", "leaving", "ready"]
 
 _AT_ONCE = 1.0  # seconds
 
@@ -59,6 +59,12 @@ def ready() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGTERM) is _leave:
         signal.signal(signal.SIGTERM, _Terminator())
+
+
+def leaving() -> None:
+    """Ignore a second SIGTERM from here on: Python forgets its handlers before it has ended."""
+    if isinstance(signal.getsignal(signal.SIGTERM), _Terminator):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 if _is_command() and threading.current_thread() is threading.main_thread():

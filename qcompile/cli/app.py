@@ -106,6 +106,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except KeyboardInterrupt as error:
         ended = isinstance(error, _early_interrupt.Terminated)
         how, code = ("terminated", TERMINATED) if ended else ("interrupted", INTERRUPTED)
+        if ended:
+            _early_interrupt.leaving()
         _complain(f"{how}; no incomplete file was left behind")
         return code
     return code

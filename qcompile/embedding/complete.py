@@ -19,7 +19,7 @@ from qcompile.stages.embedded import Embedded, Embedding, check_embedding, probl
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Ancillas, Qubo
 
-__all__ = ["clique_on", "complete_chains", "largest_clique", "with_chains"]
+__all__ = ["clique_of_whole", "clique_on", "complete_chains", "largest_clique", "with_chains"]
 
 
 # busclique cannot be interrupted. It takes seconds for graphs of this size and minutes beyond;
@@ -79,6 +79,19 @@ def _largest(machine: Machine) -> int:
 
     _check_graph(machine)
     return len(busgraph_cache(machine.graph).largest_clique())
+
+
+def clique_of_whole(machine: Machine) -> int:
+    """Return the number of variables of the complete graph that busclique puts on a whole chip.
+
+    It is known from the shape: neither the graph nor busclique is needed.
+    """
+    sizes = machine.sizes
+    if machine.topology == "chimera":
+        return sizes[2] * min(sizes[:2])
+    if machine.topology == "pegasus":
+        return 12 * (sizes[0] - 1) if sizes[0] > 2 else 10
+    return min(sizes[1], _LARGEST_TILE) * (4 * sizes[0] - 2)
 
 
 def complete_chains(machine: MachineSource, variables: int) -> Embedding:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from qcompile.embedding.capacity import largest_bits, likely_qubits
-from qcompile.embedding.complete import largest_clique
+from qcompile.embedding.complete import clique_of_whole, largest_clique
 from qcompile.errors import QcompileError
 from qcompile.files.machines import MachineSource, catalogue, load_machine
 from qcompile.files.qubo import QuboSource, qubo_of
@@ -100,6 +100,8 @@ def _is_full_cubic(qubo: Qubo) -> bool:
 
 def _fits_as_clique(qubo: Qubo, machine: Machine) -> bool | None:
     """Whether busclique can embed a complete graph of this size; None if it cannot be asked."""
+    if not machine.dead_qubits and not machine.dead_couplers:
+        return clique_of_whole(machine) >= qubo.variables
     try:
         return largest_clique(machine) >= qubo.variables
     except QcompileError:  # it has no place for its cache, or does not take the graph

@@ -124,8 +124,9 @@ def _check_information(moments: Moments, order: int, *, fitted: bool) -> None:
         )
     if fitted and order <= moments.order and not any(_odd_sums(moments, order)):
         raise InputError(
-            "the labels do not depend on the rows: for every row there is an equal one with the "
-            "other label, or an opposite one with the same label; expected other labels or features"
+            "the labels do not depend on the rows: for every row there is one in the same "
+            "direction with the other label, or one in the opposite direction with the same "
+            "label; expected other labels or features, or a constant one (bias=True)"
         )
 
 

@@ -20,7 +20,16 @@ from qcompile.stages.moments import Moments
 from qcompile.stages.problem import Problem
 from qcompile.stages.record import Record
 
-__all__ = ["Judgement", "fault_of", "judge", "no_better", "rewarded", "upside_down", "warnings_for"]
+__all__ = [
+    "Judgement",
+    "fault_of",
+    "judge",
+    "learnt_nothing",
+    "no_better",
+    "rewarded",
+    "upside_down",
+    "warnings_for",
+]
 
 
 # share of wrong margins past the turn that is worth a word
@@ -71,7 +80,7 @@ def judge(
         return Judgement(energy, zero, notes=tuple(notes))
     if problem.loss is not None:
         notes += warnings_for(problem.loss, rows, weights, energy, low=low)
-    elif rows.error(weights) >= rows.baseline_error:
+    elif learnt_nothing(rows, weights):
         notes.append(no_better(rows, weights, _advice(rows)))
     error, baseline = rows.error(weights), rows.baseline_error
     return Judgement(energy, zero, error, baseline, tuple(notes))
@@ -119,7 +128,7 @@ def warnings_for(
             f"the objective is {energy:.3g}, below 0, which no risk is: this loss falls below 0 at "
             "right answers. Compare it with other objectives of this loss only"
         )
-    if data.error(weights) >= data.baseline_error:
+    if learnt_nothing(data, weights):
         found.append(no_better(data, weights, _advice(data)))
     beyond = float(np.mean(margins < -loss.reward_margin))
     if beyond > _WORTH_A_WARNING:
@@ -129,6 +138,12 @@ def warnings_for(
             "weight_range="
         )
     return found
+
+
+def learnt_nothing(data: Dataset, weights: Floats) -> bool:
+    """Whether as many rows are wrong as with the commoner label, or more."""
+    half_a_row = 0.5 / max(1, len(data))  # equal shares may be rounded differently
+    return data.error(weights) > data.baseline_error - half_a_row
 
 
 def no_better(data: Dataset, weights: Floats, advice: str) -> str:

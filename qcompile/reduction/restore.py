@@ -13,12 +13,17 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from qcompile.runtime import memory
 from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.terms import order_of_rows
 
 __all__ = ["restore"]
+
+
+# Bytes of a pair for each bit that a variable may stand for, measured while terms are sorted.
+_PAIR_COST = 72
 
 
 def restore(qubo: Qubo) -> Pubo:
@@ -30,6 +35,11 @@ def restore(qubo: Qubo) -> Pubo:
     {(): 0.0, (0, 3): 1.0, (0, 1, 2): 2.0}
     """
     members = _members(qubo)
+    memory.require(
+        _PAIR_COST * members.shape[1] * (len(qubo.first) + qubo.variables),
+        f"the polynomial of a QUBO of {len(qubo.first):,} pairs",
+        "use fewer bits= or features=, or the polynomial itself in place of the QUBO",
+    )
     rows = np.concatenate(
         [
             np.pad(members, ((0, 0), (0, members.shape[1])), constant_values=qubo.logical),

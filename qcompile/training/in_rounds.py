@@ -10,7 +10,7 @@ import numpy as np
 from qcompile.data.prepare import PrepareOptions
 from qcompile.errors import InputError
 from qcompile.moments.unit_rows import UnitRows
-from qcompile.objective.judgement import no_better
+from qcompile.objective.judgement import learnt_nothing, no_better
 from qcompile.runtime.progress import muted
 from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
@@ -209,7 +209,7 @@ def _notes(
 ) -> list[str]:
     """Return what the user should know."""
     notes = []
-    if rows.error(classifier.weights) >= rows.baseline_error:
+    if learnt_nothing(rows, classifier.weights):
         notes.append(no_better(rows, classifier.weights, 'a smaller l2=, or l2="cv"'))
     if found.ended == "limit of rounds":
         notes.append("the limit of rounds= was reached before the training settled")

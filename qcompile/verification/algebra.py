@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from qcompile.runtime import memory
 from qcompile.stages.arrays import Floats, sum_by
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Fingerprint, Qubo, fixed_point, row_marks
@@ -22,6 +23,10 @@ __all__ = [
     "check_truncation",
     "substituted",
 ]
+
+
+# Bytes of a pair for each bit that a variable may stand for, measured.
+_PAIR_COST = 72
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +132,11 @@ def substituted(qubo: Qubo) -> Terms:
     """Return the polynomial of a QUBO whose ancillas are replaced by their products."""
     bits = _bits_of(qubo)
     size, width = qubo.logical, bits.shape[1]
+    memory.require(
+        _PAIR_COST * width * (len(qubo.first) + qubo.variables),
+        f"verifying a QUBO of {len(qubo.first):,} pairs",
+        "use fewer bits= or features=",
+    )
     alone = np.full((qubo.variables, 2 * width), size, dtype=np.int32)
     alone[:, :width] = bits
     both = np.concatenate([bits[qubo.first], bits[qubo.second]], axis=1)

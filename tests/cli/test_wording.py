@@ -166,7 +166,6 @@ MANY = "compile synthetic:examples=50,features=40"
         ("compile zero.svm --emit qubo=q.coo", "leave it out with --drop-offset"),
         (f"{MANY} --bits 16", "use fewer --bits or --features, or a lower --order"),
         (f"{MANY} --order 8", "with --features K, or a lower --order"),
-        ("compile zero.svm --emit q.json", "as in pubo=q.json"),  # no parameter: it stays
         ("train zero.svm --cv 2 --grid bits=1,x", "--grid bits=1,x: expected numbers"),
         ("train synthetic:features=40 --bits 1 --solver exact", "--solver anneal, or fewer bits"),
     ],
@@ -198,7 +197,7 @@ def test_warnings_of_commands_advise_options(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("same.svm").write_text("1 1:1\n-1 1:1\n1 1:1\n-1 1:1\n" * 5)
+    Path("same.svm").write_text("1 1:1\n-1 1:1\n1 1:1\n" * 5)
     line = "train same.svm --bits 1 -n 2 --scale none --no-bias --report page.html"
     assert main(line.split()) == 0
     advice = "try --scale robust, --bias, more --bits, another --order"
@@ -207,8 +206,8 @@ def test_warnings_of_commands_advise_options(
 
 
 def test_python_is_told_of_parameters(caplog: pytest.LogCaptureFixture) -> None:
-    rows = [[1.0], [1.0], [1.0], [1.0]]
-    data = qcompile.from_arrays(rows, [1, -1, 1, -1])
+    rows = [[1.0], [1.0], [1.0]]
+    data = qcompile.from_arrays(rows, [1, -1, 1])
     few = qcompile.SolveOptions(reads=2)
     found = qcompile.train(data, bits=1, options=few, preparation={})
     assert any('try scale="robust", bias=True, more bits=' in note for note in found.notes)

@@ -9,6 +9,7 @@ import pytest
 
 from qcompile import (
     InputError,
+    Machine,
     Pubo,
     QcompileError,
     complete_chains,
@@ -26,6 +27,20 @@ def _full(bits: int, seed: int = 0) -> Pubo:
     rng = np.random.default_rng(seed)
     terms: dict[tuple[int, ...], float] = {(i,): rng.normal() for i in range(bits)}
     return Pubo.from_dict(terms | {pair: rng.normal() for pair in combinations(range(bits), 2)})
+
+
+@pytest.mark.parametrize(
+    ("topology", "shape"),
+    [
+        ("chimera", (3,)), ("chimera", (2, 4, 2)), ("pegasus", (2,)), ("pegasus", (3,)),
+        ("pegasus", (5,)), ("zephyr", (1,)), ("zephyr", (2, 2)), ("zephyr", (3, 4)),
+    ],
+)  # fmt: skip
+def test_the_clique_of_a_whole_chip_is_known_from_its_shape(
+    topology: str, shape: tuple[int, ...]
+) -> None:
+    machine = Machine(f"{topology} {shape}", topology, shape)
+    assert complete.clique_of_whole(machine) == largest_clique(machine)
 
 
 @pytest.mark.parametrize("name", SMALL)

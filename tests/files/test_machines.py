@@ -167,13 +167,15 @@ def test_a_path_a_name_and_an_object_are_taken_alike(tmp_path: Path) -> None:
     qubo = quadratize(Pubo.from_dict({(0, 1, 2): 1.0, (0,): -1.0}))
     save_qubo(qubo, tmp_path / "q.json")
     chains = [
-        embed(problem, machine).embedding.chains
+        embed(problem, machine, method="biclique").embedding.chains
         for problem in (qubo, tmp_path / "q.json")
         for machine in (path, str(path), own, "Chimera4")
     ]
     assert len(set(chains)) == 1
-    assert find_embedding(str(tmp_path / "q.json"), "chimera4").chains == chains[0]
-    save_embedding(embed(qubo, path).embedding, tmp_path / "e.json")
+    assert (
+        find_embedding(str(tmp_path / "q.json"), "chimera4", method="biclique").chains == chains[0]
+    )
+    save_embedding(embed(qubo, path, method="biclique").embedding, tmp_path / "e.json")
     assert embed(qubo, path, embedding=tmp_path / "e.json").embedding.chains == chains[0]
     assert preflight(tmp_path / "q.json", "CHIMERA4") == preflight(qubo, load_machine("chimera4"))
     assert largest_clique("chimera4") == largest_clique(own) == 16

@@ -18,8 +18,8 @@ from tests.strategies import datasets, dense
 
 def test_large_costs_are_announced(here: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", logger="qcompile"):
-        moments_of(read("synthetic:examples=20,features=200"), 3)
-    assert "1,353,400 products each) needs" in caplog.text
+        moments_of(read("synthetic:examples=20,features=300"), 3)
+    assert "4,545,100 products each) needs" in caplog.text
 
 
 def test_very_sparse_rows_with_any_values_give_the_moments_of_dense_ones() -> None:

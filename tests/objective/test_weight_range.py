@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from qcompile import Loss, fit_loss, moments_of
+from qcompile import InputError, Loss, fit_loss, moments_of
 from qcompile.data.prepare import from_arrays, prepare
 from qcompile.data.read import read
 from qcompile.objective import cubic
@@ -150,4 +150,9 @@ def test_the_auto_range_is_safe_on_real_data(real_data: Path, name: str, bias: b
 def test_auto_ranges_exist_for_every_odd_order(data: Dataset, order: int) -> None:
     moments = moments_of(data, order)
     assume(moments.sum_of_squares > 0)
-    assert 0 < fit_loss(moments).range_ <= 2
+    try:
+        loss = fit_loss(moments)
+    except InputError as error:
+        assert "do not depend on the rows" in str(error)
+        assume(False)
+    assert 0 < loss.range_ <= 2

@@ -180,9 +180,6 @@ def test_a_polynomial_of_absurdly_many_bits_allocates_nothing(
 
     monkeypatch.setattr(np, "repeat", lambda *_: pytest.fail("an array of claimed size"))
     path = changed("pubo json", change, tmp_path / "pubo.json")
-    if variables == 2_000_000_000:
-        assert pubo.load_pubo(path).variables == variables
-        return
     with pytest.raises(FormatError, match="variables"):
         pubo.load_pubo(path)
 
@@ -205,7 +202,7 @@ def test_texts_are_no_way_to_write_numbers_that_are_none(value: str, tmp_path: P
         content["preparation"]["center"] = [value] * content["preparation"]["raw_features"]
 
     for change in (constant, center):
-        with pytest.raises(FormatError, match=r"NaN|finite"):
+        with pytest.raises(FormatError, match=r"NaN|finite|number"):
             pubo.load_pubo(changed("pubo json", change, tmp_path / "pubo.json"))
 
 
@@ -397,7 +394,7 @@ def test_a_pipe_is_refused_where_it_would_be_read_twice(tmp_path: Path) -> None:
         ("name", "x" * 5000, "short text"),
         ("title", {"a": 1}, "short text"),
         ("source", [], "short text"),
-        ("seed", 1e30, "exceeds 64 bits"),
+        ("seed", 1e30, "whole number"),
     ],
 )
 def test_embeddings_say_nothing_that_cannot_be_written_again(
