@@ -18,7 +18,7 @@ from qcompile.data.stream import LateIndexZeroError
 from qcompile.data.svmlight import can_reopen, file_names
 from qcompile.errors import InputError
 from qcompile.files.interchange import read_pubo
-from qcompile.files.qubo import load_qubo
+from qcompile.files.qubo import load_qubo, qubo_of
 from qcompile.moments.accumulate import moments_of
 from qcompile.moments.dask import total_on
 from qcompile.moments.in_pieces import moments_in_pieces
@@ -142,8 +142,9 @@ def compile(
 
     Options are the fields of `DataOptions`, `LossOptions` and `QuboOptions`, by name; they replace
     those of `data`, `loss` and `qubo`. Raw data are scaled robustly and get a constant column,
-    unless `scale` and `bias` say otherwise; so are the rows of a `Dataset` that no `prepare` has
-    seen. `prune` first narrows the levels of the weights where that keeps the minimum. A problem
+    unless `scale` and `bias` say otherwise; so are the rows of a `Dataset` as they were read, also
+    if ``prepare(scale="none")`` left them so: ``scale="none", bias=False`` compiles them as they
+    are. `prune` first narrows the levels of the weights where that keeps the minimum. A problem
     whose lowest state rewards wrong answers is refused; `anyway` compiles it with a note.
 
     A `source` like ``part-*.svm.gz`` names several files; with a Dask `client`
@@ -209,6 +210,7 @@ def verify(
     if isinstance(qubo, str | Path):
         qubo, recorded = load_qubo(qubo)
         reference = recorded if reference is None else reference
+    qubo = qubo_of(qubo)
     if isinstance(pubo, str | Path):
         pubo = read_pubo(pubo)
     if isinstance(data, str | Path):

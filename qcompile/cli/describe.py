@@ -151,7 +151,9 @@ def describe_fit(qubo: Qubo, options: argparse.Namespace) -> dict[str, Any]:
     if found.impossible:
         fits = Worded("no", f"no, not on {machine.name}: {advice}")
     elif found.surely:
-        fits = Worded("yes", f"yes, on {machine.name}: it takes any {qubo.variables} variables")
+        fits = Worded(
+            "yes", f"yes, on {machine.name}: its whole graph takes any {qubo.variables} variables"
+        )
     elif found.message:
         fits = Worded("unlikely", f"hardly, on {machine.name}: {advice}")
     elif found.likely is not None:

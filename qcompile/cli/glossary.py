@@ -30,7 +30,8 @@ def meanings(command: str) -> Iterator[tuple[str, str]]:
     for section in page.partition(_TITLE)[2].partition("\n## ")[0].split("\n### ")[1:]:
         title, _, body = section.partition("\n")
         if title == "Every command" or f"`{command}`" in title:
-            for names, meaning in re.findall(r"^\| (`.*?`) \| (.*) \|$", body, re.M):
+            # a table with a third column explains something else
+            for names, meaning in re.findall(r"^\| (`.*?`) \| ((?:[^|\\]|\\.)*) \|$", body, re.M):
                 yield _plain(names), _plain(meaning)
 
 

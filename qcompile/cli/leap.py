@@ -7,12 +7,14 @@ import json
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from qcompile.cli.describe import describe_judgement, say_notes
 from qcompile.cli.options import add_reads_option, add_report_option, chain_strength, page_of
 from qcompile.cli.output import FORMATS, show, show_rows
 from qcompile.cli.parsing import UsageError, add_command
+from qcompile.cli.wording import in_options
 from qcompile.data.replay import recorded_rows
 from qcompile.embedding.unembed import REPAIRS
 from qcompile.files import atomic
@@ -27,7 +29,7 @@ from qcompile.leap.job_store import Damaged, load_job, scan_jobs
 from qcompile.leap.records import CANCELLED, DONE, FAILED
 from qcompile.leap.retry import Patience
 from qcompile.leap.submission import Submission, cancel, resume, status_text, submit
-from qcompile.objective.judgement import judge
+from qcompile.objective.judgement import Judgement, judge
 from qcompile.report import page
 from qcompile.report.gather import job_run
 from qcompile.runtime.progress import bar
@@ -334,6 +336,15 @@ def _outputs(options: argparse.Namespace) -> list[str]:
     return outputs
 
 
+def _judged(job: Job, found: Submission) -> Judgement | None:
+    """Return what is to be said about the classifier of a job, if it has one."""
+    if found.classifier is None:
+        return None
+    problem, energy = job.problem(), found.classifier.source.energy
+    assert energy is not None  # `decode` knows it
+    return judge(problem, found.classifier.weights, energy, recorded_rows(problem))
+
+
 def _show(found: Submission, options: argparse.Namespace, outputs: list[str]) -> None:
     job, samples = found.job, found.samples
     assert job is not None
@@ -343,13 +354,18 @@ def _show(found: Submission, options: argparse.Namespace, outputs: list[str]) ->
         return
     if options.output and found.classifier is None:
         raise UsageError("-o: there is no classifier: the problem was not compiled from data")
+    judged = _judged(job, found)
     with atomic.all_or_nothing():
         if options.output and found.classifier is not None:
             save_classifier(found.classifier, options.output)
         if options.samples:
             save_samples(samples, options.samples)
         if options.report:
-            page.write_report(job_run(job, samples, found.classifier), options.report)
+            run = job_run(job, samples, found.classifier)
+            if judged is not None:
+                told = (in_options(note, options) for note in judged.notes)
+                run = replace(run, notes=(*run.notes, *told))
+            page.write_report(run, options.report)
     timing = samples.info["timing"]
     billed = timing.get("charge_time", timing.get("qpu_access_time"))
     summary: dict[str, Any] = {
@@ -363,10 +379,7 @@ def _show(found: Submission, options: argparse.Namespace, outputs: list[str]) ->
         "share of chains broken": samples.chain_break_fraction,
         "seconds billed": None if billed is None else billed / 1e6,
     }
-    if found.classifier is not None:
-        problem, energy = job.problem(), found.classifier.source.energy
-        assert energy is not None  # `decode` knows it
-        judged = judge(problem, found.classifier.weights, energy, recorded_rows(problem))
+    if found.classifier is not None and judged is not None:
         say_notes(judged, options)
         summary["weights"] = found.classifier.weights.tolist()
         summary |= describe_judgement(judged)

@@ -16,7 +16,7 @@ __all__ = ["with_provenance"]
 
 
 # Options whose values only name what is written.
-_OUTPUTS = ("-o", "--output", "--report", "--plot", "--samples")
+_OUTPUTS = ("-o", "--output", "--report", "--plot", "--samples", "--emit")
 
 
 def with_provenance(run: Run, options: argparse.Namespace) -> Run:

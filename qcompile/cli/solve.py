@@ -170,7 +170,9 @@ def _run_solve(options: argparse.Namespace) -> None:
         save_samples(found, options.output, problem=loaded)
     if loaded.loss is not None:
         lowest = loaded.decode(found.best)
-        say_notes(judge(loaded, lowest, float(found.energies[0])), options)
+        with bar("read"), passing("read training data"):
+            rows = recorded_rows(loaded)
+        say_notes(judge(loaded, lowest, float(found.energies[0]), rows), options)
     summary = {
         "solver": options.solver,
         **({"space": found.info["space"]} if "space" in found.info else {}),

@@ -88,6 +88,12 @@ def prepare_alike(parts: Parts, preparation: PrepareOptions | Mapping[str, Any])
 
 
 def _parts(data: Dataset, validation: Dataset | float, test: Dataset | float, seed: int) -> Parts:
+    for part in (validation, test):
+        if not isinstance(part, float | int | Dataset):
+            raise InputError(
+                f"validation or test data from {type(part).__name__}; expected a share of the rows "
+                "or a Dataset: read() the file first"
+            )
     shares = [part if isinstance(part, float | int) else 0.0 for part in (validation, test)]
     for part in (validation, test):
         if isinstance(part, Dataset) and part.features != data.features:

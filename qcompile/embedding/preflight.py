@@ -26,6 +26,10 @@ from qcompile.stages.record import Record
 __all__ = ["Preflight", "counts_forbid", "least_qubits", "most_bits", "preflight"]
 
 
+# Pairs of a QUBO up to which its polynomial is made again, to count the coefficients.
+_MOST_COUNTED = 1_000_000
+
+
 @dataclass(frozen=True)
 class Preflight(Record):
     """What is known before the search.
@@ -151,10 +155,11 @@ def _reasons(qubo: Qubo, machine: Machine) -> list[str]:
         )
     if _most_couplers(machine) == 0 and len(qubo.first):
         reasons.append(f"{name} has no working coupler")
-    if reasons and _coefficients(qubo) > qubits + couplers + 1:
+    numbers = qubits + couplers + 1
+    if reasons and len(qubo.first) <= _MOST_COUNTED and (count := _coefficients(qubo)) > numbers:
         reasons[0] += (
-            f" (the polynomial has {_coefficients(qubo)} coefficients, {name} only "
-            f"{qubits + couplers + 1} numbers to set: another reduction would hardly help)"
+            f" (the polynomial has {count} coefficients, {name} only {numbers} numbers to set: "
+            "another reduction would hardly help)"
         )
     return reasons
 

@@ -45,6 +45,7 @@ __all__ = [
     "is_qubo_file",
     "load_problem",
     "numbered",
+    "problem_of",
     "read_pubo",
 ]
 
@@ -346,6 +347,18 @@ def load_problem(path: str | Path) -> Pubo | Qubo:
     """Read a file that holds a QUBO of qcompile or any polynomial."""
     check_problem_ending(path)
     return qubo.load_qubo(path)[0] if is_qubo_file(path) else read_pubo(path)
+
+
+def problem_of(source: Any) -> Pubo | Qubo:
+    """Return a problem as it is, or read it from its file."""
+    if isinstance(source, Pubo | Qubo):
+        return source
+    if isinstance(source, str | Path):
+        return load_problem(source)
+    raise InputError(
+        f"a problem from {type(source).__name__}; expected a Pubo, a Qubo or a file (of what "
+        "compile() returns take .pubo; read_pubo() turns terms and models of dimod into one)"
+    )
 
 
 def check_problem_ending(path: str | Path) -> None:

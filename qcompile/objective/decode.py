@@ -9,7 +9,7 @@ import numpy as np
 
 from qcompile.data.replay import prepared
 from qcompile.errors import InputError
-from qcompile.files.interchange import load_problem
+from qcompile.files.interchange import problem_of
 from qcompile.files.samples import load_samples
 from qcompile.stages.arrays import frozen
 from qcompile.stages.classifier import Classifier
@@ -36,8 +36,7 @@ def decode(
     energy among equals. `validation` must be prepared as the training data were. Each of the three
     may be a file; rows of a file are prepared as the training data were.
     """
-    if isinstance(problem, str | Path):
-        problem = load_problem(problem)
+    problem = problem_of(problem)
     if isinstance(samples, str | Path):
         samples = load_samples(samples, problem)
     if problem.preparation is None or problem.encoding is None:

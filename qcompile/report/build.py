@@ -204,8 +204,9 @@ def _made_classifier(run: Run) -> str:
 def _pubo_stage(run: Run) -> Stage:
     pubo = run.pubo
     assert pubo is not None
-    if not pubo.num_terms:  # annealed over the margins
-        details: tuple[str, ...] = ("never written out:", "annealed over the margins")
+    if not pubo.num_terms:
+        space = "margins" if run.samples is None else run.samples.info.get("space", "margins")
+        details: tuple[str, ...] = ("never written out:", f"annealed over the {space}")
     else:
         counts = [f"{count:,} of degree {j}" for j, count in enumerate(pubo.terms, 1) if count]
         details = (f"{many(pubo.num_terms, 'term')}:", *counts)

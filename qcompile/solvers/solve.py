@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from qcompile.errors import InputError
-from qcompile.files.interchange import load_problem
+from qcompile.files.interchange import problem_of
 from qcompile.files.machines import MachineSource, load_machine
 from qcompile.reduction.restore import restore
 from qcompile.runtime import cluster
@@ -69,8 +69,8 @@ def solve(
         raise InputError(f"seed {seed}; expected 0 to {2**32 - 1}")
     if isinstance(solver, str) and solver not in SOLVERS:
         raise InputError(f"solver {solver!r}; expected one of {', '.join(SOLVERS)}")
-    if isinstance(problem, str | Path):
-        problem = load_problem(problem)
+    if not isinstance(problem, Embedded):
+        problem = problem_of(problem)
     chip = None if machine is None else load_machine(machine)
     began = time.perf_counter()
     with shown_by(progress), cluster.using(client):

@@ -16,7 +16,7 @@ from qcompile.errors import InputError
 from qcompile.moments.accumulate import moments_of
 from qcompile.objective.decode import decode
 from qcompile.objective.fit import LossOptions, fit_loss_with
-from qcompile.runtime import cluster
+from qcompile.runtime import cluster, memory
 from qcompile.runtime.progress import Progress, muted, report, shown_by
 from qcompile.solvers.options import SolveOptions
 from qcompile.stages.arrays import Floats
@@ -170,6 +170,12 @@ class _Folds:
         if preparation is not None:
             parts = tuple(preparation.apply(part) for part in parts)
         pieces = [moments_of(part, degree, fit=True) for part in parts]
+        held = sum(tensor.nbytes for tensor in pieces[0].tensors.values())
+        memory.require(
+            3 * len(pieces) * held,  # sums from both ends, and those without each fold
+            f"the moments of {len(pieces)} folds",
+            "use fewer folds=, features= or a lower order=",
+        )
         return cls(parts, degree, None, _sums_without_each(pieces))
 
     def without(self, number: int) -> _Fold:

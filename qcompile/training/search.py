@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from qcompile.errors import InputError
 from qcompile.objective.discretize import discretize, memory_needed
 from qcompile.objective.judgement import rewarded
 from qcompile.objective.weight_space import MOST_FEATURES, cubic_of_moments
@@ -152,6 +154,14 @@ def _in_bits(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo | Qubo
     return found, problem
 
 
+def _check_price_and_seed(task: Task) -> None:
+    """Raise InputError as `discretize` and `solve` do, which need not be called."""
+    if not (math.isfinite(task.l0) and task.l0 >= 0):
+        raise InputError(f"l0 {task.l0:g}; expected a number of 0 or more")
+    if not 0 <= task.options.seed < 2**32:
+        raise InputError(f"seed {task.options.seed}; expected 0 to {2**32 - 1}")
+
+
 def _over_weights(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo]:
     """Find low states of the cubic of the weights, which is much smaller than that of their bits.
 
@@ -159,6 +169,7 @@ def _over_weights(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo]:
     decode.
     """
     options = task.options
+    _check_price_and_seed(task)
     degree = max(loss.order, 2 if loss.l2 else 1)
     if memory_needed(task.moments.features * task.bits, degree) <= _WRITTEN_OUT:
         with passing("discretize"):

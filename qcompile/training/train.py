@@ -225,7 +225,8 @@ def _by_one_polynomial(
 def _fewer_reads(samples: Samples, options: SolveOptions) -> list[str]:
     """Return a note if fewer restarts were made than were asked for."""
     made = samples.info.get("reads", options.reads)
-    if made >= options.reads:
+    over_margins = samples.info.get("space") == "margins" and options.sweeps is None
+    if made >= options.reads or not over_margins:
         return []
     return [
         f"{made:,} of {options.reads:,} reads were made, because each visits every row many times: "
