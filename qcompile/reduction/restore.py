@@ -13,6 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from qcompile.errors import InputError
 from qcompile.runtime import memory
 from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.pubo import Pubo
@@ -24,6 +25,8 @@ __all__ = ["restore"]
 
 # Bytes of a pair for each bit that a variable may stand for, measured while terms are sorted.
 _PAIR_COST = 72
+# Bits of all products together: more take gigabytes.
+_MOST_MEMBERS = 50_000_000
 
 
 def restore(qubo: Qubo) -> Pubo:
@@ -87,9 +90,14 @@ def _added(rows: NDArray[np.int32], values: Floats) -> tuple[NDArray[np.int32], 
 def _members(qubo: Qubo) -> NDArray[np.int32]:
     """Return the bits whose product each variable is, ascending, padded with `logical`."""
     sets: list[tuple[int, ...]] = [(v,) for v in range(qubo.logical)]
+    total = qubo.logical
     for a, b in qubo.ancillas.factors.tolist():
         sets.append(tuple(sorted({*sets[a], *sets[b]})))
+        total += len(sets[-1])
+        if total > _MOST_MEMBERS:
+            raise InputError(f"products of more than {_MOST_MEMBERS:,} bits in all")
     width = max(map(len, sets), default=1)
+    memory.require(8 * width * len(sets), f"products of up to {width:,} bits", "use fewer bits")
     table = np.full((len(sets), width), qubo.logical, dtype=np.int32)
     for v, bits in enumerate(sets):
         table[v, : len(bits)] = bits

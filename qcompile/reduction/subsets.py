@@ -47,6 +47,7 @@ _log = logging.getLogger("qcompile")
 SPLIT = "split terms"
 # Of the search, for each subset of a term, and of splitting a term; measured on one core.
 _SECONDS_A_SUBSET, _BYTES_A_SUBSET = 1e-6, 24
+_BYTES_A_PRODUCT = 300  # of terms with too many subsets
 _BYTES_A_SPLIT = 240
 _PRUNINGS = 12
 _MOST_GREEDY = 3000
@@ -76,8 +77,8 @@ def cover_monomials(
 ) -> SubsetCover:
     """Choose subsets whose products make every term of degree 3 or more.
 
-    If the search is expected to take longer than `time_limit` seconds, or more memory than there
-    is, every term is split in a fixed way instead, which is fast.
+    If the search is expected to take longer than `time_limit` seconds, every term is split in a
+    fixed way instead, which is fast. The expectation depends on the terms alone.
     """
     if method == "exact":
         raise InputError("cover exact is for cubics; for higher degrees use auto")
@@ -85,17 +86,21 @@ def cover_monomials(
         return _cover_wide(pubo, method, seed)
     problem = _Problem.of(pubo)
     if method in ("auto", "halves", "greedy"):
-        took, room = search_seconds(pubo.terms), memory.available() - memory.in_use()
-        if took > time_limit or search_memory(pubo.terms) > room:
+        took = search_seconds(pubo.terms)
+        if took > time_limit:
             _log.warning(
-                "warning: a search for few products of these %s terms would take about %s and %s "
-                "of memory, and time_limit=%g: terms are split in a fixed way",
+                "warning: a search for few products of these %s terms would take about %s, and "
+                "time_limit=%g: terms are split in a fixed way",
                 f"{sum(map(len, problem.monomials)):,}",
                 in_words(took),
-                memory.human(search_memory(pubo.terms)),
                 time_limit,
             )
             return problem.by_splitting()
+        memory.require(
+            search_memory(pubo.terms),
+            f"a search for few products of {sum(map(len, problem.monomials)):,} terms",
+            "use fewer bits= or features=, a lower order=, or a short time_limit= to split them",
+        )
     deadline = time.monotonic() + time_limit
     families = _families(problem, pubo, method)
     best: tuple[int, str, list[NDArray[np.int64]]] | None = None
@@ -154,7 +159,7 @@ def _cover_wide(pubo: Pubo, method: str, seed: int) -> SubsetCover:
     replace = _shared_pairs if steps <= _MOST_STEPS else _shared_beginnings
     factors, left = replace(terms, pubo.variables, seed)
     memory.require(
-        2 * len(factors) ** 2,
+        _BYTES_A_PRODUCT * len(factors),
         f"{len(factors):,} ancillas that are made of each other",
         "lower the degree of the terms, or give fewer of them",
     )

@@ -8,11 +8,12 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from qcompile.errors import InputError
 from qcompile.runtime import memory
 from qcompile.stages.arrays import Floats, sum_by
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Fingerprint, Qubo, fixed_point, row_marks
-from qcompile.verification.check import Check, rounding
+from qcompile.verification.check import TELLING, Check, rounding
 
 __all__ = [
     "Terms",
@@ -27,6 +28,10 @@ __all__ = [
 
 # Bytes of a pair for each bit that a variable may stand for, measured.
 _PAIR_COST = 72
+# Bytes of a subset of the bits of a term that was left out.
+_SUBSET_COST = 150
+# Bits of all products together: more take gigabytes.
+_MOST_MEMBERS = 50_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +126,14 @@ def _bits_of(qubo: Qubo) -> NDArray[np.int32]:
     """Return the bits of each variable's product, one row each, padded with the number of bits."""
     size = qubo.logical
     members: list[tuple[int, ...]] = [(i,) for i in range(size)]
+    total = size
     for a, b in qubo.ancillas.factors.tolist():
         members.append(tuple(sorted({*members[a], *members[b]})))
+        total += len(members[-1])
+        if total > _MOST_MEMBERS:
+            raise InputError(f"products of more than {_MOST_MEMBERS:,} bits in all")
     width = max(map(len, members), default=1)
+    memory.require(12 * width * len(members), f"products of up to {width:,} bits", "use fewer bits")
     padded = [m + (size,) * (width - len(m)) for m in members]
     return np.array(padded, dtype=np.int32).reshape(-1, width)
 
@@ -176,6 +186,9 @@ def check_terms(qubo: Qubo, terms: Terms, pubo: Pubo) -> Check:
     # what the QUBO has, plus what was left out, minus what the polynomial has, must be nothing
     whole = terms if qubo.truncated is None else terms.plus(qubo.truncated)
     gap = whole.plus(pubo, -1.0)
+    largest = max((float(np.abs(c).max(initial=0.0)) for c in pubo.coefficients), default=0.0)
+    if rounding(1) * gap.sizes.max(initial=0.0) > TELLING * largest > 0:
+        return Check(name, False, "gates so much stronger than the terms that rounding hides them")
     wrong = np.flatnonzero(np.abs(gap.values) > rounding(1) * gap.sizes)
     if len(wrong):
         term = tuple(int(i) for i in gap.sets[wrong[0]] if i < qubo.logical)
@@ -195,6 +208,11 @@ def check_truncation(qubo: Qubo, terms: Terms) -> Check:
     """
     left_out = qubo.truncated
     assert left_out is not None
+    memory.require(
+        _SUBSET_COST * sum(number << j for j, number in enumerate(left_out.terms, 1)),
+        f"the subsets of {left_out.num_terms:,} terms that were left out",
+        "reduce the polynomial again with a larger max_ancillas=",
+    )
     spins: dict[tuple[int, ...], float] = {}
     for term, value in left_out.to_dict().items():
         for size in range(len(term) + 1):
@@ -228,6 +246,9 @@ def check_fingerprint(qubo: Qubo, terms: Terms, reference: Fingerprint) -> Check
     sized = terms if qubo.truncated is None else terms.plus(qubo.truncated)
     added, allowed = _value_and_gradient(sized.sets, sized.sizes, point)
     share = rounding(len(terms.values))
+    largest = float(np.abs(reference.gradient).max(initial=0.0))
+    if share * allowed.max(initial=0.0) > TELLING * largest > 0:
+        return Check(name, False, "gates so much stronger than the terms that rounding hides them")
     wrong = np.flatnonzero(np.abs(gradient - reference.gradient) > share * allowed)
     if len(wrong):
         shown = ", ".join(map(str, wrong[:6].tolist()))

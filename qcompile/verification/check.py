@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["UNIT", "Check", "Verification", "rounding"]
+__all__ = ["TELLING", "UNIT", "Check", "Verification", "rounding"]
 
 
 UNIT = 2.0**-53  # the largest relative error of one operation
+
+# A comparison in which rounding may hide more than this share of the largest number tells nothing.
+TELLING = 1e-4
 
 
 def rounding(steps: int) -> float:

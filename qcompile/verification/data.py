@@ -29,7 +29,7 @@ from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.step import Step
 from qcompile.verification.algebra import Terms
-from qcompile.verification.check import Check, rounding
+from qcompile.verification.check import TELLING, Check, rounding
 from qcompile.verification.record import indicator_terms, prepared_alike
 
 __all__ = ["check_data"]
@@ -70,6 +70,9 @@ def check_data(
     found = qubo.score(bits) - charges.energies(bits)
     added = sizes + _sizes(qubo).score(bits) + _positive(charges).energies(bits)
     allowed = rounding(len(data) + qubo.variables + len(qubo.first)) * added
+    largest = max(abs(terms.constant), float(np.abs(found - terms.constant).max(initial=0.0)))
+    if allowed.max(initial=0.0) > TELLING * largest:
+        return _failed("numbers so much larger than the energies that rounding hides these")
     if not qubo.dropped:
         gap = np.abs(found - expected)
         if not (gap <= allowed).all():
@@ -264,6 +267,11 @@ def _check_all_terms(
         term = tuple(int(i) for i in found.sets[wrong[0]] if i < qubo.logical)
         return _failed(f"the term {term} is not that of {rows}")
     missing = wanted[~present]
+    # an indicator's charge is added to terms of one bit after small terms are dropped
+    stayed = found.values[present & (found.degrees > 1)] if qubo.l0 else found.values[present]
+    smallest = np.abs(stayed).min(initial=np.inf)
+    if np.abs(missing).max(initial=0.0) > smallest + allowed.max(initial=0.0):
+        return _failed(f"a term of {rows} that is larger than others that stayed is missing")
     dropped = float(max(-missing[missing < 0].sum(), missing[missing > 0].sum()))
     if abs(dropped - qubo.dropped) > allowed[~present].sum():
         return _failed(f"terms that add up to {dropped:.6g} are missing, not {qubo.dropped:.6g}")

@@ -128,3 +128,36 @@ def test_points_are_new_each_time_unless_there_is_a_seed() -> None:
     assert shown[0] != shown[1]
     again = [verify(wrong, data=data, seed=5).checks[-1].detail for _ in range(2)]
     assert again[0] == again[1] and "(seed 5)" in again[0]
+
+
+def test_gates_that_hide_the_terms_prove_nothing() -> None:
+    pubo = Pubo.from_dict({(0, 1, 2): 1.0, (0, 1): 0.5, (1,): -1.0})
+    qubo = quadratize(pubo, strength=1e6)
+    assert verify(qubo, pubo=pubo).holds
+    # the tolerance follows the gates: with these a changed pair would be within it
+    strong = quadratize(pubo, strength=1e6)
+    gate = 1e14 * np.array([1.0, -2.0, -2.0, 3.0])
+    at = int(np.flatnonzero((strong.first == 0) & (strong.second == 1))[0])
+    quadratic, linear = strong.quadratic.copy(), strong.linear.copy()
+    quadratic[at] += gate[0] - 5.5
+    for factor in (0, 1):
+        pair = np.flatnonzero((strong.first == factor) & (strong.second == 3))[0]
+        quadratic[pair] += gate[1]
+    linear[3] += gate[3]
+    forged = replace(strong, quadratic=quadratic, linear=linear)
+    assert "algebra, term by term" in verify(forged, pubo=pubo).failed
+
+
+def test_the_largest_term_is_not_one_that_was_dropped() -> None:
+    rows = prepare(read("breast-cancer"), scale="standard", features=3, bias=True)
+    made = compile(rows, order=3, bits=2, threshold=0.003).pubo
+    assert made.dropped > 0
+    assert verify(quadratize(made), data=rows).holds
+    rest = made.to_dict()
+    for sign in (1.0, -1.0):  # `dropped` is the larger of the sums of either sign
+        largest = max((t for t in rest if len(t) > 1), key=lambda t: sign * rest[t])
+        few = Pubo.from_dict({t: c for t, c in rest.items() if t != largest})
+        for more in (0.0, abs(rest[largest])):
+            origin = replace(made.origin, dropped=made.dropped + more)
+            forged = replace(few, variables=made.variables, origin=origin)
+            assert "data" in verify(quadratize(forged), data=rows).failed
