@@ -137,10 +137,11 @@ def test_gates_that_hide_the_terms_prove_nothing() -> None:
     # the tolerance follows the gates: with these a changed pair would be within it
     strong = quadratize(pubo, strength=1e6)
     gate = 1e14 * np.array([1.0, -2.0, -2.0, 3.0])
-    at = int(np.flatnonzero((strong.first == 0) & (strong.second == 1))[0])
+    one, two = strong.ancillas.factors[0].tolist()
+    at = int(np.flatnonzero((strong.first == one) & (strong.second == two))[0])
     quadratic, linear = strong.quadratic.copy(), strong.linear.copy()
     quadratic[at] += gate[0] - 5.5
-    for factor in (0, 1):
+    for factor in (one, two):
         pair = np.flatnonzero((strong.first == factor) & (strong.second == 3))[0]
         quadratic[pair] += gate[1]
     linear[3] += gate[3]
