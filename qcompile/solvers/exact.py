@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.errors import InputError
+from qcompile.runtime import memory
 from qcompile.runtime.progress import report
 from qcompile.runtime.threads import ordered
 from qcompile.stages.arrays import Floats
@@ -28,6 +29,8 @@ MOST_BITS = 34
 _LOW_BITS = 14
 _BLOCKS = 64  # Gray codes that one task walks
 _STATES_AT_ONCE = 64
+_ENTRIES_AT_ONCE = 1 << 22  # states times terms
+_TERM_COST = 300  # bytes of a term whose coefficient is a whole number of any size
 _UNIT = 2.0**-53  # half the distance of 1 to the next number
 
 
@@ -52,6 +55,8 @@ def enumerate_lowest(pubo: Pubo, keep: int) -> NDArray[np.int8]:
     order = sorted(range(len(states)), key=lambda at: (sums[at], states[at]))[:count]
     if len(states) < 1 << size and not search.sums_are_exact:
         # a state that was not kept is not lower than the last one that was, up to rounding
+        if not np.isfinite(energies[-1] - search.rounding):  # the sums overflow
+            return search.bits(search.by_exact_sums(count))
         sure = Fraction(float(energies[-1])) - Fraction(search.rounding)
         if sums[order[-1]] * search.terms.unit >= sure:
             return search.bits(search.by_exact_sums(count))
@@ -80,6 +85,11 @@ class _WholeTerms:
 
     @classmethod
     def of(cls, pubo: Pubo) -> _WholeTerms:
+        memory.require(
+            _TERM_COST * pubo.num_terms,
+            f"exact sums of {pubo.num_terms:,} terms",
+            'use solver="anneal", or fewer bits or features',
+        )
         ratios = [v.as_integer_ratio() for c in pubo.coefficients for v in c.tolist()]
         unit = max((below for _, below in ratios), default=1)  # a power of 2
         whole = [above * (unit // below) for above, below in ratios]
@@ -98,8 +108,9 @@ class _WholeTerms:
     def sums(self, bits: NDArray[np.int8]) -> list[int]:
         """Return the sum of the terms of each row of bits."""
         found: list[int] = []
-        for start in range(0, len(bits), _STATES_AT_ONCE):
-            rows = bits[start : start + _STATES_AT_ONCE].astype(np.bool_)
+        at_once = max(1, min(_STATES_AT_ONCE, _ENTRIES_AT_ONCE // max(1, len(self.words))))
+        for start in range(0, len(bits), at_once):
+            rows = bits[start : start + at_once].astype(np.bool_)
             active = [rows[:, members].all(axis=2) for members in self.pubo.indices]
             on = np.concatenate([np.zeros((len(rows), 0), np.bool_), *active], axis=1)
             found += map(self.joined, (on.astype(np.int64) @ self.words).tolist())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from qcompile.runtime import memory
 from qcompile.stages.arrays import Floats, sum_by
 from qcompile.stages.qubo import Qubo
 from qcompile.verification.check import Check, rounding
@@ -11,6 +12,8 @@ from qcompile.verification.check import Check, rounding
 __all__ = ["check_exhaustively", "check_gates", "few_enough"]
 
 
+# Bytes of a term in the tables of nested gates, besides its own number.
+_TERM_COST = 350
 _BRUTE_FORCE_VARIABLES = 22
 
 
@@ -67,6 +70,11 @@ def _nested_gates(qubo: Qubo) -> tuple[float, int | None]:
     is kept as its coefficient and the sizes of what was added up to it.
     """
     size = qubo.logical
+    memory.require(  # a term is a number with one binary digit for each variable
+        len(qubo.first) * (qubo.variables // 8 + _TERM_COST),
+        f"checking the gates of {len(qubo.ancillas):,} ancillas that are made of each other",
+        "use fewer bits= or features=, or a lower order=",
+    )
     terms: dict[int, tuple[float, float]] = {
         1 << i: (v, abs(v)) for i, v in enumerate(qubo.linear.tolist()) if v
     }
