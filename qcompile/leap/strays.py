@@ -44,26 +44,37 @@ class Strays:
         """Return the seconds until the next look, which grow, or None if no look is needed."""
         return next(self._pauses) if self else None
 
-    def look(self) -> None:
-        """Look up every doubtful part; no answer is given up because a list cannot be read."""
+    def look(self) -> bool:
+        """Look up every doubtful part, and return whether every list could be read.
+
+        No answer is given up because one cannot.
+        """
+        seen = True
         for part, _ in self._doubtful():
             try:
                 keep_one(self._job, part, self._connection)
             except LeapError as error:
                 _log.warning("warning: %s; the job may be on the server twice", error)
+                seen = False
+        return seen
 
     def finish(self) -> None:
-        """Look until the grace period after sending is over; there are no doubts after that."""
-        self.look()
+        """Look until the grace period after sending is over.
+
+        There are no doubts after that, unless the last look failed.
+        """
+        seen = self.look()
         while self and (left := self._deadline - time.monotonic()) > 0:
             _log.info(
                 "the answer is on disk; looking for a second problem of the job for another %.0f s",
                 left,
             )
             self._connection.deadline.pause(min(next(self._pauses), left))
-            self.look()
+            seen = self.look()
             if self._connection.deadline.over:
                 return  # the doubts stay
+        if not seen:
+            return
         for part, _ in self._doubtful():
             self._job.record(part, doubts=0)
 
