@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from qcompile.errors import LeapError, QcompileError
 from qcompile.leap.client import Leap, Listed
 from qcompile.leap.job import Job
-from qcompile.leap.records import OVER, WAITING, Part, State
+from qcompile.leap.records import ANSWERED, CANCELLED, WAITING, Part, State
 
 __all__ = ["Strays", "keep_one", "record_id"]
 
@@ -82,14 +82,19 @@ class Strays:
 def keep_one(job: Job, part: Part, connection: Leap) -> bool:
     """Keep one problem of a part on the server, cancel the others, return whether there is one.
 
-    The recorded problem is kept if its answer is on disk, or has chains that no other one has.
+    The recorded problem is kept if its answer is on disk, if it was cancelled, if it has chains that
+    no other one has, or if no other one can have an answer.
     """
     found = connection.listed(part.label)
     state = job.state(part)
     if found and state.id is not None and state.id not in [row.id for row in found]:
         own = connection.listed_as(state.id, part.label)  # the list lags behind
         found += [] if own is None else [own]
-    fixed = state.id is not None and (state.stage in OVER or state.embedding != State().embedding)
+    fixed = state.id is not None and (
+        state.stage in (ANSWERED, CANCELLED)
+        or state.embedding != State().embedding
+        or not any(row.status in _FURTHEST for row in found)
+    )
     kept = state.id if fixed or not found else _furthest_on(found)
     others = [row for row in found if row.id != kept]
     doubts = state.doubts
