@@ -251,3 +251,16 @@ def test_an_interrupt_carries_no_request(
     with pytest.raises(KeyboardInterrupt) as caught:
         send(patience=QUICK)
     assert TOKEN not in "".join(traceback.format_exception(caught.value))
+
+
+def test_connections_through_proxies_are_watched() -> None:
+    from urllib3.contrib.socks import SOCKSConnection
+
+    adapter = http._adapter_class()(lambda: 1.0)
+    for _ in range(2):  # the same manager again
+        manager = adapter.proxy_manager_for("socks5h://127.0.0.1:9")
+        for scheme in ("http", "https"):
+            kind = manager.connection_from_host("localhost", 9, scheme).ConnectionCls
+            assert issubclass(kind, SOCKSConnection)
+            assert kind.__mro__.count(http._WatchedConnection) == 1
+            assert kind.__mro__[1] is http._WatchedConnection
