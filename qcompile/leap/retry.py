@@ -95,10 +95,15 @@ def attempt(call: Callable[[], T]) -> tuple[T | None, Failure | None]:
     try:
         return call(), None
     except Exception as error:
-        return None, _failure(error)
+        caught = error
     except BaseException as error:  # Ctrl-C; its context may be an exception of the client
         error.__cause__ = error.__context__ = None
         raise
+    # out here, an error in `_failure` does not get the exception as its context
+    try:
+        return None, _failure(caught)
+    finally:
+        del caught  # it refers to this frame through its traceback
 
 
 def ask(
@@ -207,7 +212,7 @@ def _retry_after(value: str | None) -> float | None:
         pass
     try:
         moment = email.utils.parsedate_to_datetime(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
