@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from qcompile.errors import FormatError, InputError, LeapError
+from qcompile.errors import FormatError, InputError, LeapError, QcompileError
 from qcompile.files import atomic, guarded, pubo, qubo
 from qcompile.files.embedding import load_embedding, save_embedding
 from qcompile.leap.cost import MOST_PARTS, Cost
@@ -163,7 +163,7 @@ class Job(Displayed):
                 content = guarded.read_json(path)
                 guarded.check_header(content, "job-part")
                 return State.from_dict(content)
-        except (FormatError, InputError) as error:
+        except QcompileError as error:
             _log.warning("warning: %s; the part is looked up by its label", error)
             return State(stage=SENT, sent="?", doubts=1, message="its record is damaged")
 

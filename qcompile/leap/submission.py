@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from qcompile.errors import FormatError, InputError, LeapError, QcompileError
+from qcompile.errors import InputError, LeapError, QcompileError
 from qcompile.leap import owners
 from qcompile.leap.client import Leap, connect
 from qcompile.leap.collecting import collect, decode_job, fetch_lost_answers_again
@@ -353,7 +353,7 @@ def _status_in_errors(job: Job) -> Iterator[None]:
     except KeyboardInterrupt:
         _log.warning("job %s: %s", job.id, status_text(job))
         raise
-    except (LeapError, InputError, FormatError) as error:
+    except QcompileError as error:
         text = str(error)
         if text.startswith(f"job {job.id}"):
             raise
