@@ -151,7 +151,7 @@ def _failure(error: Exception) -> Failure:
 
     causes = list(_causes(error))
     if isinstance(error, TooLargeError):
-        return Failure(LOCAL, _message(error), detail=_message(error))
+        return Failure(LOCAL, _message(error), replied=True, detail=_message(error))
     # urllib3's errors have responses of another type
     found = (getattr(cause, "response", None) for cause in causes)
     response = next((r for r in found if isinstance(r, requests.Response)), None)

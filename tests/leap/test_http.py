@@ -108,6 +108,18 @@ def test_compressed_replies_are_bounded(
     assert server.count("answer") == 1  # the same again would be as large
 
 
+def test_a_problem_is_not_sent_again_for_a_reply_that_is_too_large(
+    server: Sapi, send: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "LARGEST_JSON", 1 << 20)
+    large = sapi.changed(lambda _: b"[" + b" " * (1 << 21) + b"]")
+    server.fail("post", large)
+    server.list_lag = 100.0
+    with pytest.raises(LeapError, match=r"exceeds 1.*not listed"):
+        send()
+    assert server.count("post") == 1
+
+
 def test_deep_replies(server: Sapi, send: Callable[..., Submission], best: float) -> None:
     def deep(content: Any) -> bytes:
         return b"[" * 900 + b"]" * 900
