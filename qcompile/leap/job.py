@@ -9,7 +9,7 @@ import re
 import secrets
 import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -231,7 +231,9 @@ class Job(Displayed):
     @property
     def name(self) -> str:
         """The name for the command line: the id, or the folder if that is in another place."""
-        known = self.folder.parent.resolve() == jobs_folder().resolve()
+        known = False
+        with suppress(RuntimeError):  # the user has no home
+            known = self.folder.parent.resolve() == jobs_folder().resolve()
         return self.id if known else shlex.quote(str(self.folder))
 
 

@@ -30,7 +30,7 @@ def alone_with(job: Job) -> Iterator[None]:
         _file(job).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle = atomic.open_lock(_file(job))
         alone = atomic.take_lock(handle)
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: the user has no home
         yield
         return
     if not alone:
@@ -43,9 +43,10 @@ def alone_with(job: Job) -> Iterator[None]:
 
 def claim(job: Job) -> None:
     """Record that the job belongs to its present folder."""
-    found = job.folder.stat()
-    content = {"folder": str(job.folder.resolve()), "device": found.st_dev, "inode": found.st_ino}
-    with suppress(OSError):
+    with suppress(OSError, RuntimeError):
+        found = job.folder.stat()
+        place = str(job.folder.resolve())
+        content = {"folder": place, "device": found.st_dev, "inode": found.st_ino}
         handle = os.open(_file(job), os.O_WRONLY | os.O_TRUNC | atomic.NO_LINKS)
         with os.fdopen(handle, "wb") as stream:
             stream.write(orjson.dumps(content))
@@ -73,7 +74,7 @@ def _file(job: Job) -> Path:
 
 
 def _recorded(job: Job) -> tuple[str, int, int] | None:
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    with suppress(OSError, RuntimeError, ValueError, KeyError, TypeError):
         handle = os.open(_file(job), os.O_RDONLY | atomic.NO_LINKS)
         with os.fdopen(handle, "rb") as stream:
             found = orjson.loads(stream.read(1 << 16))

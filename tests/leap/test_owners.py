@@ -10,6 +10,7 @@ import pytest
 
 import qcompile
 from qcompile import LeapError, Submission
+from qcompile.leap import job as job_module
 from qcompile.leap import owners
 from qcompile.leap.job import Job
 from qcompile.leap.job_store import load_job
@@ -79,3 +80,16 @@ def test_data_that_cannot_be_written_is_no_hindrance(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
     check_result(qcompile.resume(unsent, patience=QUICK), best)
+
+
+def test_no_home_is_no_hindrance(
+    server: Sapi, unsent: Job, best: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(owners, "data_folder", fail)
+    monkeypatch.setattr(job_module, "data_folder", fail)
+    monkeypatch.delenv("QCOMPILE_JOBS", raising=False)
+    check_result(qcompile.resume(unsent, patience=QUICK), best)
+    assert str(unsent.folder) in unsent.name
