@@ -184,13 +184,15 @@ def guard_session(session: Any, allowed: Callable[[], float]) -> None:
         session.set_on_deprecation(warn=False)  # it is logged; a warning would be printed as it is
 
 
-def _is_json(response: Any) -> bool:
-    return "json" in str(response.headers.get("Content-Type", "")).lower()
+def _is_data(response: Any) -> bool:
+    """Whether a reply is binary, which nobody prints; anything else may be parsed or shown."""
+    kind = str(response.headers.get("Content-Type", "")).partition(";")[0].strip().lower()
+    return bool(response.ok) and kind == "application/octet-stream"
 
 
 def _content(response: Any) -> bytes:
     """Read a whole reply, or raise TooLargeError."""
-    most = LARGEST_JSON if _is_json(response) or not response.ok else LARGEST_REPLY
+    most = LARGEST_REPLY if _is_data(response) else LARGEST_JSON
     if "," in response.headers.get("Content-Encoding", ""):
         raise ValueError("it is compressed more than once")
     content = bytearray()
@@ -203,10 +205,8 @@ def _content(response: Any) -> bytes:
 
 def _cleaned(response: Any, content: bytes) -> Any:
     """Return the response with its content read, and without secrets."""
-    if _is_json(response):
+    if not _is_data(response):
         content = _cleaned_json(content)
-    elif not response.ok:
-        content = scrub_bytes(content)
     response._content, response._content_consumed = content, True
     response.reason = scrub(str(response.reason or ""))
     for name, value in list(response.headers.items()):

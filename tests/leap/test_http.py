@@ -16,6 +16,7 @@ import qcompile
 from qcompile import LeapError, Patience, Qubo, Submission
 from qcompile.errors import QcompileError
 from qcompile.leap import http
+from qcompile.leap.redaction import keep_secret
 from tests import sapi
 from tests.leap.jobs import QUICK, check_result, only_job
 from tests.sapi import TOKEN, Sapi
@@ -276,3 +277,18 @@ def test_connections_through_proxies_are_watched() -> None:
             assert issubclass(kind, SOCKSConnection)
             assert kind.__mro__.count(http._WatchedConnection) == 1
             assert kind.__mro__[1] is http._WatchedConnection
+
+
+@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-octet-stream"])
+def test_only_binary_replies_are_left_as_they_are(kind: str | None) -> None:
+    import requests
+
+    keep_secret(TOKEN)
+    response = requests.Response()
+    response.status_code = 200
+    if kind is not None:
+        response.headers["Content-Type"] = kind
+    for content in (f'["{_ESCAPED}"]'.encode(), b"it is " + TOKEN.encode()):
+        assert b"***" in http._cleaned(response, content).content
+    response.headers["Content-Type"] = "Application/Octet-Stream; x=y"
+    assert http._cleaned(response, TOKEN.encode()).content == TOKEN.encode()
