@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -93,3 +95,17 @@ def test_no_home_is_no_hindrance(
     monkeypatch.delenv("QCOMPILE_JOBS", raising=False)
     check_result(qcompile.resume(unsent, patience=QUICK), best)
     assert str(unsent.folder) in unsent.name
+
+
+def test_a_claim_that_fails_leaves_the_record(unsent: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk is full: an empty record would make every copy an original."""
+
+    def fail(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with owners.alone_with(unsent):
+        monkeypatch.setattr(os, "fsync", fail)
+        owners.claim(unsent)
+    assert owners.belongs_here(unsent)
+    names = {path.name for path in owners._file(unsent).parent.iterdir()}
+    assert names == {unsent.id, f"{unsent.id}.lock"}
