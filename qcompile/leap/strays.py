@@ -82,8 +82,8 @@ class Strays:
 def keep_one(job: Job, part: Part, connection: Leap) -> bool:
     """Keep one problem of a part on the server, cancel the others, return whether there is one.
 
-    The recorded problem is kept if its answer is on disk, if it was cancelled, if it has chains that
-    no other one has, or if no other one can have an answer.
+    The recorded problem is kept if its answer is on disk, if it was cancelled, if it has chains
+    that no other one has, or if no other one can have an answer.
     """
     found = connection.listed(part.label)
     state = job.state(part)
