@@ -331,8 +331,9 @@ class Leap:
         )
         if reference is None or failure is not None:
             raise LeapError("fetching the answer: the server does not say where it is")
-        address = self._problems.session.create_url(reference.url)
-        if not _is_plain(address) or _place(address) != _place(self.endpoint):
+        # it raises ValueError for some addresses
+        address, _ = attempt(lambda: str(self._problems.session.create_url(reference.url)))
+        if address is None or not _is_plain(address) or _place(address) != _place(self.endpoint):
             raise LeapError("the answer is on another server; the token is not sent there")
         if reference.auth_method != constants.BinaryRefAuthMethod.SAPI_TOKEN:
             raise LeapError(
@@ -548,10 +549,11 @@ def _is_plain(address: str) -> bool:
     return not port.isdigit() or 0 < int(port) < 1 << 16
 
 
-def _place(address: str) -> tuple[str, str, int | None]:
+def _place(address: str) -> tuple[str, str, int]:
     """Return scheme, host and port of a plain address."""
     parts = urlsplit(address)
-    return parts.scheme, parts.hostname or "", parts.port
+    port = (443 if parts.scheme == "https" else 80) if parts.port is None else parts.port
+    return parts.scheme, parts.hostname or "", port
 
 
 def _plain(endpoint: str) -> str:

@@ -119,24 +119,25 @@ class _WatchedConnection:
             watch.add(self._line)
 
 
+def _watch_pools(manager: Any) -> None:
+    """Let a manager make watched connections of its own kind, such as those through SOCKS."""
+    manager.pool_classes_by_scheme = {
+        scheme: _watched_pool(pool) for scheme, pool in manager.pool_classes_by_scheme.items()
+    }
+
+
+@cache
+def _watched_pool(pool: Any) -> Any:
+    if issubclass(pool.ConnectionCls, _WatchedConnection):  # a manager is asked for again
+        return pool
+    connection = type("Watched", (_WatchedConnection, pool.ConnectionCls), {})
+    return type("WatchedPool", (pool,), {"ConnectionCls": connection})
+
+
 @cache
 def _adapter_class() -> type[Any]:
     """Return the adapter; `requests` is imported when a connection is made."""
     import requests
-    from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
-    from urllib3.connection import HTTPConnection, HTTPSConnection
-
-    class Plain(_WatchedConnection, HTTPConnection):
-        pass
-
-    class Tls(_WatchedConnection, HTTPSConnection):
-        pass
-
-    class PlainPool(HTTPConnectionPool):
-        ConnectionCls = Plain
-
-    class TlsPool(HTTPSConnectionPool):
-        ConnectionCls = Tls
 
     class Adapter(requests.adapters.HTTPAdapter):
         """Sends a request within the time that `allowed` returns."""
@@ -147,11 +148,11 @@ def _adapter_class() -> type[Any]:
 
         def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
             super().init_poolmanager(*arguments, **named)
-            self.poolmanager.pool_classes_by_scheme = {"http": PlainPool, "https": TlsPool}
+            _watch_pools(self.poolmanager)
 
         def proxy_manager_for(self, proxy: str, **named: Any) -> Any:
             found = super().proxy_manager_for(proxy, **named)
-            found.pool_classes_by_scheme = {"http": PlainPool, "https": TlsPool}
+            _watch_pools(found)
             return found
 
         def send(self, request: Any, **named: Any) -> Any:  # type: ignore[override]
@@ -183,13 +184,15 @@ def guard_session(session: Any, allowed: Callable[[], float]) -> None:
         session.set_on_deprecation(warn=False)  # it is logged; a warning would be printed as it is
 
 
-def _is_json(response: Any) -> bool:
-    return "json" in str(response.headers.get("Content-Type", "")).lower()
+def _is_data(response: Any) -> bool:
+    """Whether a reply is binary, which nobody prints; anything else may be parsed or shown."""
+    kind = str(response.headers.get("Content-Type", "")).partition(";")[0].strip().lower()
+    return bool(response.ok) and kind == "application/octet-stream"
 
 
 def _content(response: Any) -> bytes:
     """Read a whole reply, or raise TooLargeError."""
-    most = LARGEST_JSON if _is_json(response) or not response.ok else LARGEST_REPLY
+    most = LARGEST_REPLY if _is_data(response) else LARGEST_JSON
     if "," in response.headers.get("Content-Encoding", ""):
         raise ValueError("it is compressed more than once")
     content = bytearray()
@@ -202,10 +205,8 @@ def _content(response: Any) -> bytes:
 
 def _cleaned(response: Any, content: bytes) -> Any:
     """Return the response with its content read, and without secrets."""
-    if _is_json(response):
+    if not _is_data(response):
         content = _cleaned_json(content)
-    elif not response.ok:
-        content = scrub_bytes(content)
     response._content, response._content_consumed = content, True
     response.reason = scrub(str(response.reason or ""))
     for name, value in list(response.headers.items()):

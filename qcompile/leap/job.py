@@ -9,14 +9,14 @@ import re
 import secrets
 import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from qcompile.errors import FormatError, InputError, LeapError
+from qcompile.errors import FormatError, InputError, LeapError, QcompileError
 from qcompile.files import atomic, guarded, pubo, qubo
 from qcompile.files.embedding import load_embedding, save_embedding
 from qcompile.leap.cost import MOST_PARTS, Cost
@@ -163,7 +163,7 @@ class Job(Displayed):
                 content = guarded.read_json(path)
                 guarded.check_header(content, "job-part")
                 return State.from_dict(content)
-        except (FormatError, InputError) as error:
+        except QcompileError as error:
             _log.warning("warning: %s; the part is looked up by its label", error)
             return State(stage=SENT, sent="?", doubts=1, message="its record is damaged")
 
@@ -231,7 +231,9 @@ class Job(Displayed):
     @property
     def name(self) -> str:
         """The name for the command line: the id, or the folder if that is in another place."""
-        known = self.folder.parent.resolve() == jobs_folder().resolve()
+        known = False
+        with suppress(RuntimeError):  # the user has no home
+            known = self.folder.parent.resolve() == jobs_folder().resolve()
         return self.id if known else shlex.quote(str(self.folder))
 
 

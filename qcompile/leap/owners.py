@@ -1,7 +1,8 @@
 """Which folder a job belongs to: a copy of the folder must not send the job a second time.
 
-For each job that was sent from here there is a small file in the user's data, named by the job's
-id, which every copy has, too. It is locked while the job is sent, and records the job's folder.
+For each job that was sent from here there are two small files in the user's data, named by the
+job's id, which every copy has, too. One is locked while the job is sent, the other one records the
+job's folder.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import orjson
 
-from qcompile.errors import LeapError
+from qcompile.errors import InputError, LeapError
 from qcompile.files import atomic
 from qcompile.leap.job import Job, data_folder
 
@@ -28,9 +29,9 @@ def alone_with(job: Job) -> Iterator[None]:
     """
     try:
         _file(job).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle = atomic.open_lock(_file(job))
+        handle = atomic.open_lock(_file(job).with_name(f"{job.id}.lock"))
         alone = atomic.take_lock(handle)
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: the user has no home
         yield
         return
     if not alone:
@@ -43,14 +44,12 @@ def alone_with(job: Job) -> Iterator[None]:
 
 def claim(job: Job) -> None:
     """Record that the job belongs to its present folder."""
-    found = job.folder.stat()
-    content = {"folder": str(job.folder.resolve()), "device": found.st_dev, "inode": found.st_ino}
-    with suppress(OSError):
-        handle = os.open(_file(job), os.O_WRONLY | os.O_TRUNC | atomic.NO_LINKS)
-        with os.fdopen(handle, "wb") as stream:
+    with suppress(OSError, RuntimeError, InputError):
+        found = job.folder.stat()
+        place = str(job.folder.resolve())
+        content = {"folder": place, "device": found.st_dev, "inode": found.st_ino}
+        with atomic.replacing(), atomic.write_atomically(_file(job)) as stream:
             stream.write(orjson.dumps(content))
-            stream.flush()
-            os.fsync(stream.fileno())
 
 
 def belongs_here(job: Job) -> bool:
@@ -73,7 +72,7 @@ def _file(job: Job) -> Path:
 
 
 def _recorded(job: Job) -> tuple[str, int, int] | None:
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    with suppress(OSError, RuntimeError, ValueError, KeyError, TypeError):
         handle = os.open(_file(job), os.O_RDONLY | atomic.NO_LINKS)
         with os.fdopen(handle, "rb") as stream:
             found = orjson.loads(stream.read(1 << 16))

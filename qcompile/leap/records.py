@@ -120,6 +120,7 @@ class State:
             or not all(name is None or _is_problem_id(name) for name in (state.id, state.data_id))
             or not (state.sent is None or isinstance(state.sent, str))
             or not isinstance(state.doubts, int)
+            or not 0 <= state.doubts < 1 << 31
             or not _EMBEDDING_FILE.fullmatch(str(state.embedding))
         ):
             raise FormatError("invalid state of a part")

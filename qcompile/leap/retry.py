@@ -95,10 +95,15 @@ def attempt(call: Callable[[], T]) -> tuple[T | None, Failure | None]:
     try:
         return call(), None
     except Exception as error:
-        return None, _failure(error)
+        caught = error
     except BaseException as error:  # Ctrl-C; its context may be an exception of the client
         error.__cause__ = error.__context__ = None
         raise
+    # out here, an error in `_failure` does not get the exception as its context
+    try:
+        return None, _failure(caught)
+    finally:
+        del caught  # it refers to this frame through its traceback
 
 
 def ask(
@@ -146,7 +151,7 @@ def _failure(error: Exception) -> Failure:
 
     causes = list(_causes(error))
     if isinstance(error, TooLargeError):
-        return Failure(LOCAL, _message(error), detail=_message(error))
+        return Failure(LOCAL, _message(error), replied=True, detail=_message(error))
     # urllib3's errors have responses of another type
     found = (getattr(cause, "response", None) for cause in causes)
     response = next((r for r in found if isinstance(r, requests.Response)), None)
@@ -207,7 +212,7 @@ def _retry_after(value: str | None) -> float | None:
         pass
     try:
         moment = email.utils.parsedate_to_datetime(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

@@ -15,7 +15,7 @@ from qcompile.leap.job import Job
 from qcompile.leap.nonlinear import nonlinear
 from qcompile.leap.records import CANCELLED, OVER, READY, SENT, Part, State
 from qcompile.leap.retry import REJECTED, UNREACHABLE, Failure
-from qcompile.leap.strays import keep_one, record_id
+from qcompile.leap.strays import Strays, keep_one, record_id
 from qcompile.stages.embedded import Embedded, to_embedded
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
@@ -226,17 +226,26 @@ def cancel_parts(job: Job, parts: list[Part], connection: Leap) -> None:
         elif not _found_by_label(job, part, connection, _time_to_look(job, state, connection)):
             job.record(part, stage=CANCELLED, message="cancelled; it had not reached the server")
     for part in parts:
-        name = job.state(part).id
-        if name is None:
-            continue
-        try:
-            connection.cancel([name])
-            status = connection.statuses([name]).get(name)
-        except LeapError as error:
-            if error.code != 404:
-                raise
-            # the account is that of the job, so the server has deleted an old problem
-            job.record(part, stage=CANCELLED, message=f"the server no longer knows {name}")
-            continue
-        if status == "CANCELLED":
-            job.record(part, stage=CANCELLED, message="cancelled on the server")
+        _cancel_part(job, part, connection)
+    known = [state.id for state in job.states]
+    Strays(job, connection).finish()  # a problem may be listed only now
+    for part, name in zip(job.parts, known, strict=True):
+        if job.state(part).id != name:
+            _cancel_part(job, part, connection)
+
+
+def _cancel_part(job: Job, part: Part, connection: Leap) -> None:
+    name = job.state(part).id
+    if name is None:
+        return
+    try:
+        connection.cancel([name])
+        status = connection.statuses([name]).get(name)
+    except LeapError as error:
+        if error.code != 404:
+            raise
+        # the account is that of the job, so the server has deleted an old problem
+        job.record(part, stage=CANCELLED, message=f"the server no longer knows {name}")
+        return
+    if status == "CANCELLED":
+        job.record(part, stage=CANCELLED, message="cancelled on the server")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from qcompile.errors import LeapError, QcompileError
 from qcompile.leap.client import Leap, Listed
 from qcompile.leap.job import Job
-from qcompile.leap.records import OVER, WAITING, Part, State
+from qcompile.leap.records import ANSWERED, CANCELLED, WAITING, Part, State
 
 __all__ = ["Strays", "keep_one", "record_id"]
 
@@ -44,26 +44,37 @@ class Strays:
         """Return the seconds until the next look, which grow, or None if no look is needed."""
         return next(self._pauses) if self else None
 
-    def look(self) -> None:
-        """Look up every doubtful part; no answer is given up because a list cannot be read."""
+    def look(self) -> bool:
+        """Look up every doubtful part, and return whether every list could be read.
+
+        No answer is given up because one cannot.
+        """
+        seen = True
         for part, _ in self._doubtful():
             try:
                 keep_one(self._job, part, self._connection)
             except LeapError as error:
                 _log.warning("warning: %s; the job may be on the server twice", error)
+                seen = False
+        return seen
 
     def finish(self) -> None:
-        """Look until the grace period after sending is over; there are no doubts after that."""
-        self.look()
+        """Look until the grace period after sending is over.
+
+        There are no doubts after that, unless the last look failed.
+        """
+        seen = self.look()
         while self and (left := self._deadline - time.monotonic()) > 0:
             _log.info(
                 "the answer is on disk; looking for a second problem of the job for another %.0f s",
                 left,
             )
             self._connection.deadline.pause(min(next(self._pauses), left))
-            self.look()
+            seen = self.look()
             if self._connection.deadline.over:
                 return  # the doubts stay
+        if not seen:
+            return
         for part, _ in self._doubtful():
             self._job.record(part, doubts=0)
 
@@ -71,14 +82,19 @@ class Strays:
 def keep_one(job: Job, part: Part, connection: Leap) -> bool:
     """Keep one problem of a part on the server, cancel the others, return whether there is one.
 
-    The recorded problem is kept if its answer is on disk, or has chains that no other one has.
+    The recorded problem is kept if its answer is on disk, if it was cancelled, if it has chains
+    that no other one has, or if no other one can have an answer.
     """
     found = connection.listed(part.label)
     state = job.state(part)
     if found and state.id is not None and state.id not in [row.id for row in found]:
         own = connection.listed_as(state.id, part.label)  # the list lags behind
         found += [] if own is None else [own]
-    fixed = state.id is not None and (state.stage in OVER or state.embedding != State().embedding)
+    fixed = state.id is not None and (
+        state.stage in (ANSWERED, CANCELLED)
+        or state.embedding != State().embedding
+        or not any(row.status in _FURTHEST for row in found)
+    )
     kept = state.id if fixed or not found else _furthest_on(found)
     others = [row for row in found if row.id != kept]
     doubts = state.doubts

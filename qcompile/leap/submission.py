@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from qcompile.errors import FormatError, InputError, LeapError
+from qcompile.errors import InputError, LeapError, QcompileError
 from qcompile.leap import owners
 from qcompile.leap.client import Leap, connect
 from qcompile.leap.collecting import collect, decode_job, fetch_lost_answers_again
@@ -178,7 +178,8 @@ def resume(
     """Continue a job from where it stopped: send the parts that were not sent, fetch, decode.
 
     A part that may have been sent is looked up first. No answer is fetched twice: a job whose
-    answers are on disk is decoded without the network. `same_account` states that a new token
+    answers are on disk is decoded without the network, which is then used only to find out whether
+    the job was sent twice, if that is not certain. `same_account` states that a new token
     belongs to the account that the job was submitted from.
     """
     job = job if isinstance(job, Job) else load_job(job, jobs)
@@ -187,9 +188,13 @@ def resume(
     _check_timeout(timeout)
     with job.locked(), _status_in_errors(job):
         fetch_lost_answers_again(job)
-        if all(state.stage in OVER for state in job.states):
-            return Submission(job.cost, job, *decode_job(job))
         access = _Access(profile, region, same_account, patience, timeout)
+        if all(state.stage in OVER for state in job.states):
+            try:
+                found = decode_job(job)
+            finally:
+                _finish_strays(job, access)
+            return Submission(job.cost, job, *found)
         with _connected(job, access) as connection, news_to(progress):
             return _send_and_collect(job, connection, wait, first=False)
 
@@ -306,9 +311,22 @@ def _send_and_collect(job: Job, connection: Leap, wait: bool, *, first: bool) ->
         raise trouble
     if not wait:
         return Submission(job.cost, job)
-    found = decode_job(job)
-    strays.finish()
+    try:
+        found = decode_job(job)
+    finally:  # a second problem is billed even if the answer cannot be decoded
+        strays.finish()
     return Submission(job.cost, job, *found)
+
+
+def _finish_strays(job: Job, access: _Access) -> None:
+    """Look for problems that were sent twice by an earlier process, if there may be any."""
+    if not any(state.doubts and state.id is not None for state in job.states):
+        return
+    try:
+        with _connected(job, access) as connection:
+            Strays(job, connection).finish()
+    except QcompileError as error:
+        _log.warning("warning: %s; the job may be on the server twice", error)
 
 
 def _send(job: Job, connection: Leap, *, first: bool) -> None:
@@ -335,7 +353,7 @@ def _status_in_errors(job: Job) -> Iterator[None]:
     except KeyboardInterrupt:
         _log.warning("job %s: %s", job.id, status_text(job))
         raise
-    except (LeapError, InputError, FormatError) as error:
+    except QcompileError as error:
         text = str(error)
         if text.startswith(f"job {job.id}"):
             raise

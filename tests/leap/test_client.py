@@ -209,9 +209,16 @@ def test_a_proxy_does_not_read_the_token(
 def test_answers_lie_at_a_plain_address(server: Sapi) -> None:
     with client.connect("nl", patience=QUICK) as connection:
         place = server.url.replace("127.0.0.1", "OTHER\\@127.0.0.1")
-        for url in (f"{place}/x", f"{server.url}.other/x", f"{server.url}@other/x", "//other/x"):
+        urls = (f"{place}/x", f"{server.url}.other/x", f"{server.url}@other/x", "//other/x")
+        for url in (*urls, "http://[x/y", "http://127.0.0.1:x/y"):
             answer = {"format": "binary-ref", "auth_method": "sapi-token", "url": url}
             with pytest.raises(LeapError, match="another server"):
                 connection.download({**answer, "timing": {}, "shape": {}})
         with pytest.raises(LeapError, match="does not say where"):
             connection.download({"format": "binary-ref", "url": TOKEN})
+
+
+def test_default_ports_are_the_same_place() -> None:
+    assert client._place("https://a.b/x") == client._place("https://A.b:443/y")
+    assert client._place("http://[::1]/") == client._place("http://[::1]:80/")
+    assert client._place("https://a.b/") != client._place("https://a.b:80/")

@@ -16,6 +16,7 @@ import qcompile
 from qcompile import LeapError, Patience, Qubo, Submission
 from qcompile.errors import QcompileError
 from qcompile.leap import http
+from qcompile.leap.redaction import keep_secret
 from tests import sapi
 from tests.leap.jobs import QUICK, check_result, only_job
 from tests.sapi import TOKEN, Sapi
@@ -106,6 +107,18 @@ def test_compressed_replies_are_bounded(
     with pytest.raises(LeapError, match=r"fetching the answer: the reply exceeds 1.*MB"):
         send()
     assert server.count("answer") == 1  # the same again would be as large
+
+
+def test_a_problem_is_not_sent_again_for_a_reply_that_is_too_large(
+    server: Sapi, send: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "LARGEST_JSON", 1 << 20)
+    large = sapi.changed(lambda _: b"[" + b" " * (1 << 21) + b"]")
+    server.fail("post", large)
+    server.list_lag = 100.0
+    with pytest.raises(LeapError, match=r"exceeds 1.*not listed"):
+        send()
+    assert server.count("post") == 1
 
 
 def test_deep_replies(server: Sapi, send: Callable[..., Submission], best: float) -> None:
@@ -251,3 +264,31 @@ def test_an_interrupt_carries_no_request(
     with pytest.raises(KeyboardInterrupt) as caught:
         send(patience=QUICK)
     assert TOKEN not in "".join(traceback.format_exception(caught.value))
+
+
+def test_connections_through_proxies_are_watched() -> None:
+    from urllib3.contrib.socks import SOCKSConnection
+
+    adapter = http._adapter_class()(lambda: 1.0)
+    for _ in range(2):  # the same manager again
+        manager = adapter.proxy_manager_for("socks5h://127.0.0.1:9")
+        for scheme in ("http", "https"):
+            kind = manager.connection_from_host("localhost", 9, scheme).ConnectionCls
+            assert issubclass(kind, SOCKSConnection)
+            assert kind.__mro__.count(http._WatchedConnection) == 1
+            assert kind.__mro__[1] is http._WatchedConnection
+
+
+@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-octet-stream"])
+def test_only_binary_replies_are_left_as_they_are(kind: str | None) -> None:
+    import requests
+
+    keep_secret(TOKEN)
+    response = requests.Response()
+    response.status_code = 200
+    if kind is not None:
+        response.headers["Content-Type"] = kind
+    for content in (f'["{_ESCAPED}"]'.encode(), b"it is " + TOKEN.encode()):
+        assert b"***" in http._cleaned(response, content).content
+    response.headers["Content-Type"] = "Application/Octet-Stream; x=y"
+    assert http._cleaned(response, TOKEN.encode()).content == TOKEN.encode()

@@ -10,8 +10,10 @@ import pytest
 
 import qcompile
 from qcompile import InputError, LeapError, Qubo, Submission
-from qcompile.errors import FormatError
+from qcompile.errors import FormatError, MemoryLimitError
+from qcompile.files import guarded
 from qcompile.leap.job import Job
+from qcompile.leap.submission import _status_in_errors
 from tests.leap.jobs import QUICK, READS, check_result, only_job
 from tests.sapi import Sapi
 
@@ -93,3 +95,17 @@ def test_an_id_that_cannot_be_noted_is_said(
     with pytest.raises(LeapError, match=r"on the server as 00000000-aaaa.*No space left"):
         send()
     monkeypatch.undo()
+
+
+def test_a_record_that_is_too_large_is_damaged(
+    server: Sapi, send: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> None:
+        raise MemoryLimitError("too large")
+
+    job = send().job
+    assert job is not None
+    monkeypatch.setattr(guarded, "read_json", refuse)
+    assert job.state(job.parts[0]).stage == "sent"
+    with pytest.raises(LeapError, match=f"job {job.id}: too large"), _status_in_errors(job):
+        raise MemoryLimitError("too large")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 
 import qcompile
 from qcompile import LeapError, Submission
+from qcompile.leap import job as job_module
 from qcompile.leap import owners
 from qcompile.leap.job import Job
 from qcompile.leap.job_store import load_job
@@ -79,3 +82,30 @@ def test_data_that_cannot_be_written_is_no_hindrance(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
     check_result(qcompile.resume(unsent, patience=QUICK), best)
+
+
+def test_no_home_is_no_hindrance(
+    server: Sapi, unsent: Job, best: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(owners, "data_folder", fail)
+    monkeypatch.setattr(job_module, "data_folder", fail)
+    monkeypatch.delenv("QCOMPILE_JOBS", raising=False)
+    check_result(qcompile.resume(unsent, patience=QUICK), best)
+    assert str(unsent.folder) in unsent.name
+
+
+def test_a_claim_that_fails_leaves_the_record(unsent: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk is full: an empty record would make every copy an original."""
+
+    def fail(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with owners.alone_with(unsent):
+        monkeypatch.setattr(os, "fsync", fail)
+        owners.claim(unsent)
+    assert owners.belongs_here(unsent)
+    names = {path.name for path in owners._file(unsent).parent.iterdir()}
+    assert names == {unsent.id, f"{unsent.id}.lock"}

@@ -30,6 +30,8 @@ def test_parts_and_states_are_written_as_they_were_read() -> None:
         {"data_id": 7},
         {"sent": 7},
         {"doubts": "no"},
+        {"doubts": -1},
+        {"doubts": 2**31},
         {"embedding": "../embedding.json"},
     ],
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import islice
 
 import numpy as np
+import pytest
 
 from qcompile import Patience, Submission
 from qcompile.leap import retry
@@ -55,7 +56,22 @@ def test_a_date_may_stand_in_retry_after() -> None:
     assert _retry_after("3.5") == 3.5
     assert 28 <= (_retry_after(formatdate(time.time() + 30, usegmt=True)) or 0) <= 30
     assert _retry_after(formatdate(time.time() - 30, usegmt=True)) == 0
+    assert _retry_after("Mon, 01 Jan 99999999999999999999 00:00:00 GMT") is None
+    assert _retry_after("Mon, 01 Jan 2024 00:00:00 +99999999999999") is None
     assert _retry_after("soon") is None and _retry_after(None) is None
+
+
+def test_an_error_about_a_failure_carries_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    def explain(error: Exception) -> None:
+        raise TypeError
+
+    def call() -> None:
+        raise ValueError(sapi.TOKEN)
+
+    monkeypatch.setattr(retry, "_failure", explain)
+    with pytest.raises(TypeError) as caught:
+        retry.attempt(call)
+    assert caught.value.__context__ is None
 
 
 def test_polls_are_a_second_apart(server: Sapi, send: Callable[..., Submission]) -> None:
