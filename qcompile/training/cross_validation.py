@@ -174,7 +174,7 @@ class _Folds:
         memory.require(
             3 * len(pieces) * held,  # sums from both ends, and those without each fold
             f"the moments of {len(pieces)} folds",
-            "use fewer folds=, features= or a lower order=",
+            "use fewer folds, fewer features= or a lower order=",
         )
         return cls(parts, degree, None, _sums_without_each(pieces))
 

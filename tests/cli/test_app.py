@@ -245,7 +245,7 @@ def test_help_and_completion_import_nothing_heavy() -> None:
         ("machines pegasus4", ["make graphs"]),
         ("verify qubo.json --embedding embedding.json", ["read", "verify", "check the embedding"]),
         ("embed qubo.json --machine pegasus4", ["read", "embed", "write"]),
-        ("solve qubo.json --solver exact", ["read", "solve (exact)"]),
+        ("solve qubo.json --solver exact", ["read", "solve (exact)", "read training data"]),
         ("decode samples.json --problem qubo.json", ["read", "decode", "read training data"]),
         ("predict model.json new.svm", ["read", "predict"]),
         ("train data.svm --bits 1", ["read", "prepare", "moments", "fit loss", "discretize",
