@@ -294,7 +294,7 @@ def test_the_time_limit_holds_on_a_graph_larger_than_any_machine(
     for method in ("auto", "minorminer"):
         with suppress(EmbeddingNotFound):
             embed(quadratize(complete(30, 3)), machine, method=method, time_limit=1.0)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60  # minutes, if the limit did not count the graph
 
 
 def test_busclique_is_not_asked_for_graphs_that_it_does_not_take() -> None:

@@ -120,13 +120,11 @@ def test_ctrl_c_keeps_a_group_that_is_under_way(
     offer(pool_of(1, 1), 0.0, np.uint64(1), np.zeros(1, dtype=np.int32))  # compiles it
     thread = threading.Thread(target=interrupt)
     thread.start()
-    began = time.monotonic()
     found = run_restarts(search)
     thread.join()
-    assert time.monotonic() - began < 3  # one group takes 5 seconds
     assert "keeping the best states so far" in caplog.text
     assert found.states[0, 0] == 0 and found.reads[0] == 1
-    assert 1 <= found.made < 256
+    assert 1 <= found.made < 256  # a whole group
 
 
 def test_groups_are_small_for_any_number_of_reads() -> None:
