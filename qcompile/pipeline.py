@@ -43,15 +43,22 @@ from qcompile.stages.qubo import Fingerprint, Qubo
 from qcompile.verification.check import Verification
 from qcompile.verification.verify import verify as verify_qubo
 
-__all__ = ["CompileOptions", "Compiled", "compile", "load_moments_of", "verify"]
+__all__ = [
+    "CompileOptions",
+    "Compiled",
+    "DataAndLossOptions",
+    "compile",
+    "load_moments_of",
+    "verify",
+]
 
 
 _log = logging.getLogger("qcompile")
 _LONG = 60.0  # seconds
 
 
-class CompileOptions(TypedDict, total=False):
-    """The fields of `DataOptions`, `LossOptions` and `QuboOptions`, as keywords of `compile`."""
+class DataAndLossOptions(TypedDict, total=False):
+    """Fields of `DataOptions` and `LossOptions` that `compile` and `train` take as keywords."""
 
     positive: float | None
     rows: int | None
@@ -62,14 +69,19 @@ class CompileOptions(TypedDict, total=False):
     features: int | None
     scale: str
     bias: bool
-    seed: int
     order: int | None
     fit_to: str
     omega: float | None
     coefficients: Sequence[float] | None
     prior_std: float | None
-    l2: float | None
     weight_range: float | str
+
+
+class CompileOptions(DataAndLossOptions, total=False):
+    """The fields of `DataOptions`, `LossOptions` and `QuboOptions`, as keywords of `compile`."""
+
+    seed: int
+    l2: float | None
     cover: str
     strength: float
     max_ancillas: int | None

@@ -363,7 +363,7 @@ def described_by_server() -> Iterator[None]:
         raise
     except FormatError as error:
         reason = str(error)
-    except Exception as error:
+    except Exception as error:  # Ocean's code may raise anything at a damaged description
         reason = f"{type(error).__name__}: {error}"
     else:
         return

@@ -163,7 +163,7 @@ def _adapter_class() -> type[Any]:
                 try:
                     with super().send(request, **named) as response:
                         content = _content(response)
-                except Exception:
+                except Exception:  # a socket that is cut off may raise anything
                     if not watch.fired:
                         raise
                 # a reply without a length ends where it was cut off, and looks complete

@@ -4,36 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypedDict
+from typing import Any
 
 from qcompile.data.options import DataOptions
 from qcompile.data.prepare import PrepareOptions
 from qcompile.errors import InputError
 from qcompile.objective.fit import LossOptions
+from qcompile.pipeline import DataAndLossOptions
 from qcompile.solvers.options import SolveOptions
 from qcompile.training.rounds import RoundOptions
 
 __all__ = ["OptionsByName", "TrainOptions"]
 
 
-class TrainOptions(TypedDict, total=False):
+class TrainOptions(DataAndLossOptions, total=False):
     """Options for reading, the loss, the rounds and the search, as keywords of `train`."""
 
-    positive: float | None
-    rows: int | None
-    index_base: int | None
-    num_features: int | None
-    shuffle: bool
-    noise: float
-    features: int | None
-    scale: str
-    bias: bool
-    order: int | None
-    fit_to: str
-    omega: float | None
-    coefficients: Sequence[float] | None
-    prior_std: float | None
-    weight_range: float | str
     starts: int
     block: int | None
     step_bits: int | None
