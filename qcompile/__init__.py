@@ -18,8 +18,9 @@ from qcompile.data.split import add_noise, folds, shuffle, split
 from qcompile.embedding.complete import complete_chains, largest_clique, with_chains
 from qcompile.embedding.embed import EmbeddingNotFound, embed, find_embedding
 from qcompile.embedding.preflight import preflight
+from qcompile.embedding.programming import make_program
 from qcompile.embedding.quality import quality
-from qcompile.embedding.unembed import unembed
+from qcompile.embedding.unembed import unembed, unembed_program
 from qcompile.errors import FormatError, InputError, LeapError, MemoryLimitError, QcompileError
 from qcompile.files.classifier import load_classifier, save_classifier
 from qcompile.files.embedding import load_embedding, save_embedding
@@ -62,6 +63,7 @@ from qcompile.stages.loss import Loss, QLoss, ZeroOneLoss
 from qcompile.stages.machine import Machine
 from qcompile.stages.moments import Moments
 from qcompile.stages.preparation import Preparation
+from qcompile.stages.program import Program
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Ancillas, Qubo
 from qcompile.stages.samples import Samples
@@ -97,6 +99,7 @@ __all__ = [
     "Patience",
     "PolynomialLossClassifier",
     "Preparation",
+    "Program",
     "Pubo",
     "PuboSampler",
     "QLoss",
@@ -145,6 +148,7 @@ __all__ = [
     "load_qubo",
     "load_samples",
     "machine_from_sampler",
+    "make_program",
     "moments_dask",
     "moments_of",
     "preflight",
@@ -169,6 +173,7 @@ __all__ = [
     "to_nonlinear",
     "train",
     "unembed",
+    "unembed_program",
     "verify",
     "warnings_for",
     "with_chains",
