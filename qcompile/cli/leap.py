@@ -25,7 +25,7 @@ from qcompile.files.samples import save_samples
 from qcompile.leap.client import SOLVER_TYPES
 from qcompile.leap.cost import Cost
 from qcompile.leap.job import Job, jobs_folder
-from qcompile.leap.job_store import Damaged, load_job, scan_jobs
+from qcompile.leap.job_store import Damaged, load_job, read_job, scan_jobs
 from qcompile.leap.records import CANCELLED, DONE, FAILED
 from qcompile.leap.retry import Patience
 from qcompile.leap.submission import Submission, cancel, resume, status_text, submit
@@ -393,7 +393,7 @@ def _run_jobs(options: argparse.Namespace) -> None:
     if options.job is not None:
         show_rows([_described(load_job(options.job, options.jobs))], options)
         return
-    rows = [_row(job) for job in scan_jobs(options.jobs)]
+    rows = [_row(job) for job in scan_jobs(options.jobs, read_job)]
     if rows:
         show_rows(rows, options)
     elif options.json or options.format == "json":

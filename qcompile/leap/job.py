@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
-import re
 import secrets
-import shlex
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from qcompile.errors import FormatError, InputError, LeapError, QcompileError
+from qcompile.errors import FormatError, QcompileError
 from qcompile.files import atomic, guarded, pubo, qubo
 from qcompile.files.embedding import load_embedding, save_embedding
 from qcompile.leap.cost import MOST_PARTS, Cost
+from qcompile.leap.folder import JOB_ID, JobFolder, data_folder, digest_of, jobs_folder
 from qcompile.leap.records import (
     ANSWERED,
     CANCELLED,
@@ -32,7 +29,7 @@ from qcompile.leap.records import (
     Solver,
     State,
 )
-from qcompile.stages.display import Displayed, many, quoted
+from qcompile.stages.display import many, quoted
 from qcompile.stages.embedded import Embedding
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
@@ -42,11 +39,9 @@ __all__ = ["JOB_ID", "Job", "data_folder", "digest_of", "jobs_folder"]
 
 _log = logging.getLogger("qcompile")
 
-JOB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Job(Displayed):
+class Job(JobFolder):
     """A submission: what was asked for, of which solver, and the folder that keeps it.
 
     The fields other than `folder` are the content of ``job.json`` in its order; they never change.
@@ -121,20 +116,12 @@ class Job(Displayed):
             parts=_parts_from(values["parts"], values["id"]),
         )
 
-    def file(self, name: str) -> Path:
-        """Return the path of a file in the folder, or raise FormatError for a link or a pipe.
-
-        The folder may come from somebody else.
-        """
-        guarded.check_regular(self.folder / name)
-        return self.folder / name
-
     # --- what was asked for ----------------------------------------------------------------
 
     def problem(self) -> Pubo | Qubo:
         """Read the problem, or raise FormatError if it is not the one that was submitted."""
         path = self.file("problem.npz")
-        self._check_digest(path)
+        self.check_digest(path)
         if guarded.kind_of(path) == "qcompile.pubo":
             return pubo.load_pubo(path)
         return qubo.load_qubo(path)[0]
@@ -142,13 +129,8 @@ class Job(Displayed):
     def embedding(self, part: Part) -> Embedding:
         """Read the chains that a part was sent with."""
         path = self.file(self.state(part).embedding)
-        self._check_digest(path)
+        self.check_digest(path)
         return load_embedding(path)
-
-    def _check_digest(self, path: Path) -> None:
-        expected = self.digests.get(path.name)
-        if expected is not None and digest_of(path) != expected:
-            raise FormatError(f"{path}: changed since the job was created; it is not used")
 
     # --- how far it has come ---------------------------------------------------------------
 
@@ -202,40 +184,6 @@ class Job(Displayed):
             return DONE if (self.folder / "samples.json").exists() else ANSWERED
         return min(stages, key=STAGES.index)
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other processes from this job: two at once could send it twice."""
-        try:
-            handle = atomic.open_lock(self.folder / "lock")
-        except OSError as error:
-            raise InputError(
-                f"job {self.id}: {self.folder} cannot be written ({error.strerror})"
-            ) from None
-        try:
-            alone = atomic.take_lock(handle)
-        except OSError as error:
-            raise InputError(
-                f"job {self.id}: {self.folder} cannot be locked ({error.strerror}), and two "
-                "processes could send it twice; keep jobs on another file system (jobs=)"
-            ) from None
-        if not alone:
-            raise LeapError(
-                f"job {self.id}: in use by another qcompile process; wait for it, or stop it "
-                f"and run: qcompile resume {self.name}"
-            )
-        try:
-            yield
-        finally:
-            os.close(handle)
-
-    @property
-    def name(self) -> str:
-        """The name for the command line: the id, or the folder if that is in another place."""
-        known = False
-        with suppress(RuntimeError):  # the user has no home
-            known = self.folder.parent.resolve() == jobs_folder().resolve()
-        return self.id if known else shlex.quote(str(self.folder))
-
 
 def _parts_from(values: Any, job: str) -> tuple[Part, ...]:
     if not isinstance(values, list) or not 1 <= len(values) <= MOST_PARTS:
@@ -246,28 +194,3 @@ def _parts_from(values: Any, job: str) -> tuple[Part, ...]:
         if part.number != number or not part.label.endswith(f" {job}.{number}"):
             raise FormatError(f"part {number}: not a part of this job")
     return parts
-
-
-def jobs_folder(place: str | Path | None = None) -> Path:
-    """Return the folder of all jobs: `place`, QCOMPILE_JOBS, or one in the user's data."""
-    if place is not None:
-        return Path(place)
-    named = os.environ.get("QCOMPILE_JOBS")
-    if named:
-        return Path(named)
-    return data_folder() / "jobs"
-
-
-def data_folder() -> Path:
-    """Return the folder of qcompile in the user's data."""
-    data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return Path(data) / "qcompile"
-
-
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file of a job."""
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read ({error.strerror})") from None

@@ -32,6 +32,7 @@ __all__ = [
     "Plan",
     "Request",
     "check_label",
+    "check_parameters",
     "check_repair",
     "make_plan",
     "refuse_duplicate_job",
@@ -117,7 +118,7 @@ def make_plan(
     """Return what will be sent for a request, and its cost."""
     solver, given = connection.solver, request.parameters
     with described_by_server():
-        _check_parameters(solver, given)
+        check_parameters(solver, given)
     if not problem.variables:
         raise InputError("the problem has no variables: pruning has solved it already")
     if request.solver_type == "nl":
@@ -136,7 +137,7 @@ def make_plan(
     return Plan(qubo, embedded, tuple({**given, "num_reads": n} for n in cost.reads), cost)
 
 
-def _check_parameters(solver: Any, given: Mapping[str, Any]) -> None:
+def check_parameters(solver: Any, given: Mapping[str, Any]) -> None:
     """Raise InputError if the solver does not take a parameter, or JSON cannot hold its value."""
     try:
         check_depth(dict(given))

@@ -23,7 +23,8 @@ from qcompile.leap import owners
 from qcompile.leap.client import Leap, connect
 from qcompile.leap.collecting import collect, decode_job, fetch_lost_answers_again
 from qcompile.leap.cost import Cost
-from qcompile.leap.job import Job, jobs_folder
+from qcompile.leap.folder import JobFolder, jobs_folder
+from qcompile.leap.job import Job
 from qcompile.leap.job_store import alone_in, create_job, job_names, load_job, new_job_id
 from qcompile.leap.plan import (
     Plan,
@@ -45,7 +46,16 @@ from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples
 
-__all__ = ["Submission", "cancel", "resume", "status_text", "submit"]
+__all__ = [
+    "Submission",
+    "cancel",
+    "check_account",
+    "normal_label",
+    "resume",
+    "send_and_collect",
+    "status_text",
+    "submit",
+]
 
 
 _log = logging.getLogger("qcompile")
@@ -130,7 +140,7 @@ def submit(
         profile=profile,
         region=region,
         reads=reads,
-        label=_normal_label(label),
+        label=normal_label(label),
         embedding=embedding,
         chain_strength=chain_strength,
         repair=repair,
@@ -160,7 +170,7 @@ def submit(
             job = create_job(job, plan.problem, plan.embedding)
         _log.info("job %s", job.id)
         with job.locked(), _status_in_errors(job), news_to(progress):
-            return _send_and_collect(job, connection, wait, first=True)
+            return send_and_collect(job, connection, wait, first=True)
 
 
 def resume(
@@ -196,7 +206,7 @@ def resume(
                 _finish_strays(job, access)
             return Submission(job.cost, job, *found)
         with _connected(job, access) as connection, news_to(progress):
-            return _send_and_collect(job, connection, wait, first=False)
+            return send_and_collect(job, connection, wait, first=False)
 
 
 def cancel(
@@ -225,7 +235,7 @@ def cancel(
         return [state.stage for state in job.states]
 
 
-def _normal_label(label: str) -> str:
+def normal_label(label: str) -> str:
     """Return a label in the form that a server is likely to keep: composed letters, one blank."""
     return " ".join(unicodedata.normalize("NFC", label).split())
 
@@ -273,11 +283,11 @@ def _connected(job: Job, access: _Access) -> Iterator[Leap]:
         patience=access.patience,
         timeout=access.timeout,
     ) as connection:
-        _check_account(job, connection, access.same_account)
+        check_account(job, connection, access.same_account)
         yield connection
 
 
-def _check_account(job: Job, connection: Leap, same_account: bool) -> None:
+def check_account(job: JobFolder, connection: Leap, same_account: bool) -> None:
     """Raise InputError for another account or region.
 
     There the label of the job is not known, and the job would be sent a second time.
@@ -294,7 +304,11 @@ def _check_account(job: Job, connection: Leap, same_account: bool) -> None:
         )
 
 
-def _send_and_collect(job: Job, connection: Leap, wait: bool, *, first: bool) -> Submission:
+def send_and_collect(job: Job, connection: Leap, wait: bool, *, first: bool) -> Submission:
+    """Send the parts that are not on the server, wait for the answers if wanted, and decode them.
+
+    `first` states that the job has just been created. The job is locked by the caller.
+    """
     trouble = None
     try:
         _send(job, connection, first=first)
