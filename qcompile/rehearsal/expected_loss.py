@@ -33,9 +33,9 @@ __all__ = ["MOST_COUPLINGS", "ExpectedLoss", "expected_loss"]
 
 # Couplings up to which the loss takes less time than making the problem.
 MOST_COUPLINGS = 100_000
-_STATES, _FEWEST_STATES = 200, 32
+_STATES, _FEWEST_STATES = 300, 32
 _WORK = 2e9  # states² times coefficients
-_DRAWS = 2000
+_DRAWS = 1000
 _READS, _SWEEPS = 64, 100  # of the short anneal that finds the states
 _COLUMNS = 1 << 14  # couplings at once
 _JITTER = 1e-10
