@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from qcompile.cli.describe import describe_fit, describe_qubo
+from qcompile.cli.expected import describe_expected
 from qcompile.cli.options import add_qubo_options
 from qcompile.cli.output import show
 from qcompile.cli.parsing import UsageError, add_command
@@ -76,6 +77,7 @@ def _run_quadratize(options: argparse.Namespace) -> None:
         "degree": pubo.degree,
         **{f"terms of degree {j}": count for j, count in enumerate(pubo.terms, 1)},
         **describe_qubo(qubo),
+        **describe_expected(qubo, options),
         **describe_fit(qubo, options),
     }
     if options.compare_dimod:
