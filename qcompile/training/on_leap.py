@@ -29,10 +29,17 @@ from qcompile.training.leap_cost import (
 )
 from qcompile.training.leap_job import TrainingJob, create_training
 from qcompile.training.leap_machine import LeapMachine
-from qcompile.training.leap_steps import LeapSteps, Link
+from qcompile.training.leap_steps import BUDGET, LeapSteps, Link
 from qcompile.training.trained import Trained
 
-__all__ = ["Access", "cancel_training", "resume_training", "status_of", "train_on_leap"]
+__all__ = [
+    "Access",
+    "cancel_training",
+    "cost_on_leap",
+    "resume_training",
+    "status_of",
+    "train_on_leap",
+]
 
 
 _log = logging.getLogger("qcompile")
@@ -63,26 +70,48 @@ def train_on_leap(
     continues.
     """
     _check(work)
-    with connect(
-        "qpu",
-        solver=machine.solver,
-        profile=machine.profile,
-        region=machine.region,
-        patience=machine.patience,
-        timeout=machine.timeout,
-    ) as leap:
-        features = work.rows.features
-        if not rounds_given:
-            size = size_on(leap, features, work.options)
-            work = replace(work, options=replace(work.options, rounds=rounds_on(features, size)))
-        cost = training_cost(leap, features, work.options, work.solver, machine.seconds)
-        check_budget(cost)
+    with _opened(machine) as leap:
+        work, cost = _planned(work, machine, leap, rounds_given)
         if confirm is not None and not confirm(cost):
             raise InputError("nothing was sent: the cost was not confirmed")
         training = _new_training(work, machine, cost, leap)
         _log.info("job %s", training.id)
         with Link(lambda: nullcontext(leap)) as link:
             return _run(training, link)
+
+
+def cost_on_leap(
+    work: RoundsTask, machine: LeapMachine, *, rounds_given: bool = True
+) -> TrainingCost:
+    """Return what a training would cost on a QPU in its present state; nothing is sent."""
+    _check(work)
+    with _opened(machine) as leap:
+        return _planned(work, machine, leap, rounds_given)[1]
+
+
+def _opened(machine: LeapMachine) -> AbstractContextManager[Leap]:
+    """Connect to the QPU that the settings name."""
+    return connect(
+        "qpu",
+        solver=machine.solver,
+        profile=machine.profile,
+        region=machine.region,
+        patience=machine.patience,
+        timeout=machine.timeout,
+    )
+
+
+def _planned(
+    work: RoundsTask, machine: LeapMachine, leap: Leap, rounds_given: bool
+) -> tuple[RoundsTask, TrainingCost]:
+    """Return the training with its number of rounds, and what it costs."""
+    features = work.rows.features
+    if not rounds_given:
+        size = size_on(leap, features, work.options)
+        work = replace(work, options=replace(work.options, rounds=rounds_on(features, size)))
+    cost = training_cost(leap, features, work.options, work.solver, machine.seconds)
+    check_budget(cost)
+    return work, cost
 
 
 def _check(work: RoundsTask) -> None:
@@ -230,6 +259,8 @@ def status_of(training: TrainingJob) -> str:
     """Return what a training has learnt, and the command that continues it, for people."""
     known = training.progress
     resume = f"qcompile resume {training.name}"
+    if known.ended == BUDGET:
+        return f"it has spent its budget; go on with a larger one: {resume} --budget TIME"
     if known.ended:
         return f"it has ended ({known.ended}); fetch the classifier with: {resume}"
     value = "" if known.objective is None else f", F {known.objective:.5f}"
