@@ -32,11 +32,11 @@ from qcompile.files.moments import load_moments, save_moments
 from qcompile.files.pubo import load_pubo, save_pubo
 from qcompile.files.qubo import load_qubo, save_qubo
 from qcompile.files.samples import load_samples, save_samples
+from qcompile.jobs import cancel, list_jobs, load_job, resume
 from qcompile.leap.job import Job
-from qcompile.leap.job_store import list_jobs, load_job
 from qcompile.leap.nonlinear import to_nonlinear
 from qcompile.leap.retry import Patience
-from qcompile.leap.submission import Submission, cancel, resume, submit
+from qcompile.leap.submission import Submission, submit
 from qcompile.moments.accumulate import moments_of
 from qcompile.moments.dask import moments_dask
 from qcompile.moments.local import fit_around
@@ -70,6 +70,9 @@ from qcompile.stages.qubo import Ancillas, Qubo
 from qcompile.stages.samples import Samples
 from qcompile.stages.step import Step
 from qcompile.training.cross_validation import cross_validate
+from qcompile.training.leap_cost import TrainingCost
+from qcompile.training.leap_job import TrainingJob
+from qcompile.training.leap_machine import LeapMachine
 from qcompile.training.rounds import Round, RoundOptions
 from qcompile.training.train import Trained, train
 
@@ -90,6 +93,7 @@ __all__ = [
     "Job",
     "Judgement",
     "LeapError",
+    "LeapMachine",
     "LocalFit",
     "Loss",
     "LossOptions",
@@ -116,6 +120,8 @@ __all__ = [
     "Temperature",
     "Timing",
     "Trained",
+    "TrainingCost",
+    "TrainingJob",
     "ZeroOneLoss",
     "__version__",
     "account",
