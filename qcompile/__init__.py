@@ -60,6 +60,7 @@ from qcompile.stages.encoding import Encoding
 from qcompile.stages.local_fit import Around, LocalFit
 from qcompile.stages.loss import Loss, QLoss, ZeroOneLoss
 from qcompile.stages.machine import Machine
+from qcompile.stages.machine_facts import Temperature, Timing
 from qcompile.stages.moments import Moments
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.pubo import Pubo
@@ -109,6 +110,8 @@ __all__ = [
     "SolveOptions",
     "Step",
     "Submission",
+    "Temperature",
+    "Timing",
     "Trained",
     "ZeroOneLoss",
     "__version__",
