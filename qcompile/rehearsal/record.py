@@ -130,8 +130,8 @@ class Rehearsal(Record):
     `best_energy` is the lowest energy that is known, found by `best_by`. `span` is the mean energy
     of random states above it, and `tolerance` the share of it that counts as near the best. `tried`
     has all inverse temperatures and chain strengths in order, and `chosen` for each temperature the
-    strength with the lowest mean energy. `bits` compares other numbers of bits, if that was asked
-    for. `interrupted` says that fewer draws were made than asked for.
+    strength whose lowest read is expected to be the lowest. `bits` compares other numbers of bits,
+    if that was asked for. `interrupted` says that fewer draws were made than asked for.
     """
 
     machine: str
@@ -147,7 +147,7 @@ class Rehearsal(Record):
     sigma_j: float
     errors_source: str
     betas: tuple[float, ...]
-    beta_source: str
+    beta_sources: tuple[str, ...]
     best_energy: float
     best_by: str
     best_error: float | None
@@ -159,11 +159,14 @@ class Rehearsal(Record):
 
     @property
     def chosen(self) -> tuple[StrengthRehearsed, ...]:
-        """The chain strength with the lowest mean energy, for each inverse temperature."""
+        """For each inverse temperature the strength whose lowest read is the lowest on average.
+
+        Of equals that with the lower mean energy is taken.
+        """
         return tuple(
             min(
                 (one for one in self.tried if one.beta == beta),
-                key=lambda one: (one.mean_above.mean, one.factor),
+                key=lambda one: (one.lowest_by_reads[-1][1], one.mean_above.mean),
             )
             for beta in self.betas
         )

@@ -238,7 +238,7 @@ def _told(task: _Task, known: _Known, sampled: list[list[Reads]]) -> Rehearsal:
         sigma_j=model.sigma_j,
         errors_source=model.errors_source,
         betas=tuple(one.beta for one in task.models),
-        beta_source=model.beta_source,
+        beta_sources=tuple(one.beta_source for one in task.models),
         best_energy=known.energy,
         best_by=known.by,
         best_error=own,
