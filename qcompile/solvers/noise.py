@@ -84,7 +84,8 @@ def models_of(
     """Return the models of a machine: one for each inverse temperature.
 
     `errors` multiplies the published control errors. `beta` is one inverse temperature or several;
-    None takes that of the machine's published temperature, or `UNKNOWN_BETAS` if there is none.
+    None takes those that follow from the published temperatures: of qubits that freeze at the
+    critical point of chains, and of single qubits. If none are published it takes `UNKNOWN_BETAS`.
 
     >>> from qcompile import load_machine
     >>> [model.beta for model in models_of(load_machine("chimera4"), beta=(2.0, 5.0))]
@@ -98,7 +99,6 @@ def models_of(
         raise InputError(f"engine {engine!r}; expected one of {', '.join(ENGINES)}")
     if sweeps is not None and not 1 <= sweeps <= 10_000_000:
         raise InputError(f"sweeps {sweeps}; expected 1 to 10,000,000")
-    betas, source = _betas(machine, beta)
     sigma_h, sigma_j = machine.precision or _USUAL_PRECISION
     told = "published" if machine.precision else "not published for it: those of the catalogue"
     return tuple(
@@ -111,23 +111,28 @@ def models_of(
             errors_source=told if errors == 1 else f"{errors:g} times {told}",
             beta_source=source,
         )
-        for one in betas
+        for one, source in _betas(machine, beta)
     )
 
 
-def _betas(machine: Machine, beta: float | Sequence[float] | None) -> tuple[tuple[float, ...], str]:
-    """Return the inverse temperatures of a machine, and where they are from."""
+def _betas(machine: Machine, beta: float | Sequence[float] | None) -> list[tuple[float, str]]:
+    """Return the inverse temperatures of a machine, the hottest first, and their sources."""
     if beta is not None:
-        given = (beta,) if isinstance(beta, int | float) else tuple(beta)
+        given = [beta] if isinstance(beta, int | float) else sorted(set(beta))
         for one in given:
             check_beta(one)
         if not given:
             raise InputError("no inverse temperature beta; expected at least one")
-        return tuple(map(float, given)), "given"
-    published = getattr(machine, "temperature", None)
+        return [(float(one), "given") for one in given]
+    published = machine.temperature
     if published is None:
-        return UNKNOWN_BETAS, "no temperature is published: a range is shown"
-    return (1.0 / float(published),), f"published temperature {published:g}"
+        return [(one, "no temperature is published: one of a range") for one in UNKNOWN_BETAS]
+    single = f"published temperature of single qubits, {published.effective:g}"
+    hot = published.effective_at_critical_point
+    if hot is None or hot <= published.effective:
+        return [(published.beta, single)]
+    chains = f"published {published.millikelvin:g} mK at the published critical point of chains"
+    return [(1.0 / hot, chains), (published.beta, single)]
 
 
 def check_beta(beta: float) -> None:

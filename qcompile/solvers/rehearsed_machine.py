@@ -18,9 +18,10 @@ class RehearsedMachine(MockMachine):
     """A simulated machine whose control errors and temperature are those published for it.
 
     `errors` multiplies the published errors of h and J. `beta` is the inverse temperature at the
-    end of a read, in the machine's units; None is the published one, and the middle of a range if
-    none is published. `engine` is "anneal" (simulated annealing) or "path-integral" (simulated
-    quantum annealing), both of dwave-samplers. `model` holds the parameters and their sources.
+    end of a read, in the machine's units; None is the published one of single qubits, and the
+    middle of a range if none is published. `engine` is "anneal" (simulated annealing) or
+    "path-integral" (simulated quantum annealing), both of dwave-samplers. `model` holds the
+    parameters and their sources.
 
     A `seed` is a draw of the errors. As for `MockMachine`, each problem gets errors of its own.
 
@@ -48,7 +49,7 @@ class RehearsedMachine(MockMachine):
         super().__init__(chip, errors=0.0, beta=model.beta, seed=seed)
         self.model, self.errors = model, errors
         self.properties["chip_id"] = f"rehearsal of {chip.name}"
-        if len(models) > 1:
+        if beta is None and chip.temperature is None:
             _log.info(
                 "no temperature is published for %s: rehearsed at inverse temperature %g; "
                 "rehearse() shows a range",
