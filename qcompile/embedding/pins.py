@@ -48,7 +48,7 @@ def pin_fields(program: Program) -> Program:
 
 
 def _chain_fields(program: Program) -> tuple[NDArray[np.int64], Floats]:
-    """Return the number of the chain of each qubit, over all copies, and the field of each chain."""
+    """Return the chain of each qubit, counted over all copies, and the field of each chain."""
     starts = np.cumsum([0, *(copy.qubo.variables for copy in program.copies)])
     group = np.empty(len(program.qubits), dtype=np.int64)
     for start, copy, place in zip(starts, program.copies, program.places, strict=False):
