@@ -52,6 +52,7 @@ from qcompile.reduction.quadratize import QuboOptions, quadratize
 from qcompile.reduction.restore import restore
 from qcompile.solvers.anneal import anneal
 from qcompile.solvers.anneal_margins import anneal_examples
+from qcompile.solvers.descent import descend
 from qcompile.solvers.options import SolveOptions
 from qcompile.solvers.solve import SOLVERS, solve
 from qcompile.stages.classifier import Classifier
@@ -135,6 +136,7 @@ __all__ = [
     "complete_chains",
     "cross_validate",
     "decode",
+    "descend",
     "discretize",
     "discretize_step",
     "embed",

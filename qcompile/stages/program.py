@@ -23,9 +23,10 @@ class Program(Displayed):
     """Problems that a machine anneals together: what it gets, and how to tell them apart again.
 
     `copies` are the problems, on disjoint chains; they may be the same one or different ones.
-    `factors` multiply the coefficients of each. `qubits` are those of all copies, ascending;
-    `copy` is the copy of each. `signs` is the gauge: the sign of each qubit. The machine gets
-    `fields` and `couplings`, factor and gauge applied; couplers join positions in `qubits`.
+    `factors` multiply the coefficients of each. `qubits` are those of all copies, ascending; `copy`
+    is the copy of each, -1 for a qubit that is pinned at +1 to stand for fields. `signs` is the
+    gauge: the sign of each qubit. The machine gets `fields` and `couplings`, factor and gauge
+    applied; couplers join positions in `qubits`.
     """
 
     copies: tuple[Embedded, ...]
@@ -62,6 +63,11 @@ class Program(Displayed):
         """Whether the gauge reverses any qubit."""
         return bool((self.signs < 0).any())
 
+    @property
+    def pins(self) -> NDArray[np.int64]:
+        """The qubits that are pinned at +1."""
+        return self.qubits[self.copy < 0]
+
     @cached_property
     def places(self) -> tuple[NDArray[np.int64], ...]:
         """The positions in `qubits` of the qubits of each copy, in the order of the copy."""
@@ -81,7 +87,7 @@ class Program(Displayed):
 
         This is the way back of `split`: every chain is whole, and the gauge is applied.
         """
-        spins = np.empty(len(self.qubits), dtype=np.int8)
+        spins = np.ones(len(self.qubits), dtype=np.int8)
         for copy, place, own in zip(self.copies, self.places, values, strict=True):
             states = 2 * np.asarray(own, dtype=np.int8) - 1
             if states.shape != (copy.qubo.variables,):
