@@ -20,6 +20,7 @@ from qcompile.leap.client import Leap, described_by_server
 from qcompile.leap.cost import Cost, hybrid_cost, nonlinear_cost, qpu_cost
 from qcompile.leap.job_store import list_jobs
 from qcompile.leap.nonlinear import nonlinear
+from qcompile.leap.published_cost import Published
 from qcompile.leap.records import CANCELLED, DONE, FAILED
 from qcompile.reduction.quadratize import quadratize
 from qcompile.runtime.text import one_line
@@ -112,7 +113,10 @@ def check_repair(repair: str) -> None:
 
 
 def make_plan(
-    connection: Leap, problem: Pubo | Qubo, request: Request, jobs: str | Path | None
+    connection: Leap | Published,
+    problem: Pubo | Qubo,
+    request: Request,
+    jobs: str | Path | None,
 ) -> Plan:
     """Return what will be sent for a request, and its cost."""
     solver, given = connection.solver, request.parameters

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from qcompile.errors import InputError, LeapError, QcompileError
+from qcompile.files.machines import MachineSource
 from qcompile.leap import owners
 from qcompile.leap.client import Leap, connect
 from qcompile.leap.collecting import collect, decode_job, fetch_lost_answers_again
@@ -33,6 +34,7 @@ from qcompile.leap.plan import (
     make_plan,
     refuse_duplicate_job,
 )
+from qcompile.leap.published_cost import published
 from qcompile.leap.records import ANSWERED, CANCELLED, OVER, READY, SENT, WAITING, Part
 from qcompile.leap.retry import Patience
 from qcompile.leap.sending import cancel_parts, ensure_sent
@@ -96,6 +98,7 @@ def submit(
     *,
     solver: str | None = None,
     solver_type: str = "qpu",
+    machine: MachineSource | None = None,
     profile: str | None = None,
     region: str | None = None,
     reads: int = 1000,
@@ -122,7 +125,8 @@ def submit(
     `parameters` are sent to the solver unchanged. `confirm` is called with the cost; nothing is
     sent if it returns False. An unfinished job of the same problem is not submitted a second time
     unless `again` is True. All waiting for the server together takes at most `timeout` seconds.
-    After any interruption ``resume(job.id)`` continues.
+    After any interruption ``resume(job.id)`` continues. With `machine`, a name of the catalogue,
+    and `dry_run` the cost is that of the machine's published times: no account is needed.
     """
     request = Request(
         solver=solver,
@@ -139,6 +143,10 @@ def submit(
         seed=seed,
     )
     _check_timeout(timeout)
+    if machine is not None:
+        offline = published(machine, solver=solver, solver_type=solver_type, dry_run=dry_run)
+        plan = make_plan(offline, problem, request, jobs)
+        return Submission(offline.with_notes(plan.cost, plan.parameters))
     known = job_names(jobs)
     with connect(
         solver_type,
