@@ -14,6 +14,7 @@ __all__ = ["TEMPERATURE_KEYS", "TIMING_KEYS", "is_number", "read_temperature", "
 
 _LARGEST_NUMBER = 1e12
 _MOST_POINTS = 1000
+_LONGEST_TEXT = 10_000
 TIMING_KEYS = frozenset(field.name for field in fields(Timing))
 TEMPERATURE_KEYS = frozenset(field.name for field in fields(Temperature))
 _TEXTS = ("solver", "readout_model", "source", "date")
@@ -49,6 +50,9 @@ def _values(
     table: Mapping[str, Any], name: str, needed: tuple[str, ...], source: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the values of a table under the names of its record, all of the right type."""
+    strange = sorted(set(map(str, table)) - (TIMING_KEYS if name == "timing" else TEMPERATURE_KEYS))
+    if strange:
+        raise FormatError(f"invalid key {name}.{strange[0]}")
     for key in needed:
         if key not in table:
             raise FormatError(f"{name}.{key} is missing; expected {', '.join(needed)}")
@@ -60,7 +64,7 @@ def _value(place: str, key: str, value: Any) -> Any:
     if key in _TEXTS:
         if key in ("solver", "readout_model") and not (isinstance(value, str) and value):
             raise FormatError(f"{place} is {value!r}; expected a text")
-        return str(value)
+        return str(value)[:_LONGEST_TEXT]
     if key not in _LISTS:
         return _number(place, key, value)
     if not isinstance(value, list) or len(value) > _MOST_POINTS:

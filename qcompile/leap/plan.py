@@ -22,6 +22,7 @@ from qcompile.leap.cost import MOST_PARTS, Cost, hybrid_cost, nonlinear_cost, qp
 from qcompile.leap.job_store import list_jobs
 from qcompile.leap.nonlinear import nonlinear
 from qcompile.leap.programs import build_program
+from qcompile.leap.published_cost import Published
 from qcompile.leap.records import CANCELLED, DONE, FAILED, Part
 from qcompile.leap.refinement import known_state
 from qcompile.leap.strength import strengths_to_try
@@ -152,7 +153,10 @@ def check_post(post: str) -> None:
 
 
 def make_plan(
-    connection: Leap, problem: Pubo | Qubo, request: Request, jobs: str | Path | None
+    connection: Leap | Published,
+    problem: Pubo | Qubo,
+    request: Request,
+    jobs: str | Path | None,
 ) -> Plan:
     """Return what will be sent for a request, and its cost."""
     solver, given = connection.solver, request.parameters
@@ -173,7 +177,9 @@ def make_plan(
     return _qpu_plan(connection, qubo, request, jobs)
 
 
-def _qpu_plan(connection: Leap, qubo: Qubo, request: Request, jobs: str | Path | None) -> Plan:
+def _qpu_plan(
+    connection: Leap | Published, qubo: Qubo, request: Request, jobs: str | Path | None
+) -> Plan:
     """Return what will be sent to a QPU; everything is checked before chains are searched."""
     solver, anneal = connection.solver, request.anneal
     state = None

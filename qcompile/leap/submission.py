@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from qcompile.errors import InputError, LeapError, QcompileError
+from qcompile.files.machines import MachineSource
 from qcompile.leap import owners
 from qcompile.leap.anneal_options import AnnealOptions
 from qcompile.leap.annealing import Points
@@ -41,6 +42,7 @@ from qcompile.leap.plan import (
     make_plan,
     refuse_duplicate_job,
 )
+from qcompile.leap.published_cost import published
 from qcompile.leap.records import ANSWERED, CANCELLED, OVER, READY, SENT, WAITING
 from qcompile.leap.refinement import Known
 from qcompile.leap.retry import Patience
@@ -115,6 +117,7 @@ def submit(
     *,
     solver: str | None = None,
     solver_type: str = "qpu",
+    machine: MachineSource | None = None,
     profile: str | None = None,
     region: str | None = None,
     reads: int = 1000,
@@ -156,10 +159,10 @@ def submit(
     and s; `fast_anneal` takes fields through pinned qubits; `h_gain` multiplies all fields. `post`
     "descent" flips single bits of the samples as long as that lowers their energy.
 
-    `confirm` is called with the cost; nothing is
-    sent if it returns False. An unfinished job of the same problem is not submitted a second time
-    unless `again` is True. All waiting for the server together takes at most `timeout` seconds.
-    After any interruption ``resume(job.id)`` continues.
+    `confirm` is called with the cost; nothing is sent if it returns False. An unfinished job of the
+    same problem is not submitted a second time unless `again` is True. All waiting for the server together takes at most `timeout` seconds.
+    After any interruption ``resume(job.id)`` continues. With `machine`, a name of the catalogue,
+    and `dry_run` the cost is that of the machine's published times: no account is needed.
     """
     request = Request(
         solver=solver,
@@ -188,6 +191,7 @@ def submit(
     return run_request(
         problem,
         request,
+        machine=machine,
         jobs=jobs,
         again=again,
         dry_run=dry_run,
@@ -203,6 +207,7 @@ def run_request(
     problem: Pubo | Qubo,
     request: Request,
     *,
+    machine: MachineSource | None = None,
     jobs: str | Path | None = None,
     again: bool = False,
     dry_run: bool = False,
@@ -214,6 +219,12 @@ def run_request(
 ) -> Submission:
     """Plan what a request asks for, and send it through a job folder, as `submit` does."""
     _check_timeout(timeout)
+    if machine is not None:
+        offline = published(
+            machine, solver=request.solver, solver_type=request.solver_type, dry_run=dry_run
+        )
+        plan = make_plan(offline, problem, request, jobs)
+        return Submission(offline.with_notes(plan.cost, [p.parameters for p in plan.parts]))
     known = job_names(jobs)
     with connect(
         request.solver_type,

@@ -58,6 +58,8 @@ class Timing(Record):
             )
         elif any(a >= b for a, b in pairwise(qubits)):
             raise InputError("readout_qubits do not grow; expected ascending numbers of qubits")
+        elif self.readout_model == "pwl_log_log" and qubits[0] <= 0:
+            raise InputError("readout_qubits begin at 0; a logarithm needs 1 or more")
 
     @property
     def shortest_readout(self) -> float:

@@ -183,6 +183,10 @@ BROKEN = {
     PLAIN + TIMING + TIMES + 'readout_model = "own"\n': "expected one of range, pwl_log_log",
     PLAIN + TIMING + TIMES + 'readout_model = "pwl_linear"\n': "2 numbers in readout_time and 0",
     PLAIN + TIMING + TIMES + 'readout_model = "pwl_linear"\nreadout_qubits = [2, 2]\n': "not grow",
+    PLAIN
+    + TIMING
+    + TIMES
+    + 'readout_model = "pwl_log_log"\nreadout_qubits = [0, 2]\n': "a logarithm needs",
     PLAIN + TIMING.replace('"mine"', "3") + TIMES: r"timing\.solver is 3; expected a text",
     PLAIN + "[temperature]\neffective = 0.1\n": r"temperature\.millikelvin is missing",
     PLAIN + "[temperature]\nmillikelvin = 20\neffective = 0\n": r"temperature\.effective is 0;",
