@@ -35,6 +35,7 @@ def add_commands(commands: Any) -> None:
         summary="reduce a polynomial of any degree to a QUBO",
         example="""
             qcompile quadratize pubo.json -o qubo.json
+            qcompile quadratize pubo.json --compress -o small-range-qubo.json
             qcompile quadratize pubo.json --cover greedy --max-ancillas 3 -o small-qubo.json
         """,
         takes_data=False,
@@ -68,6 +69,7 @@ def _run_quadratize(options: argparse.Namespace) -> None:
         cover=options.cover,
         strength=options.strength,
         max_ancillas=options.max_ancillas,
+        compress=options.compress,
         seed=options.seed,
         time_limit=options.time_limit,
     )
