@@ -10,6 +10,7 @@ from qcompile.cli.output import Worded
 from qcompile.data.named_sets import is_named
 from qcompile.data.replay import same_rows
 from qcompile.errors import QcompileError
+from qcompile.files.machines import load_machine
 from qcompile.rehearsal.expected_loss import MOST_COUPLINGS, ExpectedLoss, expected_loss
 from qcompile.runtime.timing import passing
 from qcompile.stages.dataset import Dataset
@@ -33,7 +34,8 @@ def describe_expected(
     if len(qubo.first) > MOST_COUPLINGS:
         why = f"not computed above {MOST_COUPLINGS:,} couplings; see: qcompile rehearse"
         return {"expected energy loss": Worded(None, why)}
-    if not qubo.has_terms or not qubo.variables:
+    chip = problem.embedding.machine if isinstance(problem, Embedded) else load_machine(None)
+    if not qubo.has_terms or not qubo.variables or chip.precision is None:
         return {}
     with passing("expected loss"):
         return _in_words(expected_loss(problem, rows=rows))
