@@ -47,9 +47,9 @@ def add_commands(commands: Any) -> None:
         "rehearse",
         summary="sample a QUBO, or train, on a simulated machine with its published errors",
         example="""
-            qcompile rehearse qubo.json --machine advantage2
-            qcompile rehearse qubo.json --machine advantage2 --engine path-integral --draws 3
-            qcompile rehearse data.svm --machine advantage2 --test 0.3
+            qcompile rehearse qubo.json --machine advantage2 --draws 2 -n 20
+            qcompile rehearse qubo.json --machine zephyr3 --engine path-integral --draws 2 -n 20
+            qcompile rehearse data.svm --machine zephyr3 --draws 1 -n 20 --rounds 10
         """,
         takes_data=False,
     )
@@ -298,7 +298,7 @@ def _spread(figure: Figure) -> str:
 
 
 def _of_span(figure: Figure, span: float) -> str:
-    share = f", {figure.mean / span:.2%} of the span to random states" if span else ""
+    share = f", {figure.mean / span:.2%} of the span" if span else ""
     return f"{figure.mean:.3g} ± {figure.spread:.2g}{share}"
 
 

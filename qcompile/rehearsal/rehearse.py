@@ -74,11 +74,11 @@ def rehearse(
     """Sample a problem on a simulated machine with errors, for several draws of the errors.
 
     A machine of which the working qubits are published, and no dead ones are known, gets as many
-    dead qubits and couplers at random, unless `draw_dead` is false. The problem is embedded, or put on the chains of
-    `embedding`, and scaled to the machine's ranges. `errors` multiplies the published control
-    errors of h and J, and `beta` is the inverse temperature, or several, in the machine's units;
-    None is the published one, or a range. `engine` is "anneal" or "path-integral". Each draw is
-    sampled at all `factors` of `chain_strength`.
+    dead qubits and couplers at random, unless `draw_dead` is false. The problem is embedded, or put
+    on the chains of `embedding`, and scaled to the machine's ranges. `errors` multiplies the
+    published control errors of h and J, and `beta` is the inverse temperature, or several, in the
+    machine's units; None is what follows from the published temperatures, or a range. `engine` is
+    "anneal" or "path-integral". Each draw is sampled at all `factors` of `chain_strength`.
 
     `data` are rows, a file or a named set to count classification errors on; by default the
     training rows if the problem's record leads to them. `tolerance` is the share of the span from

@@ -116,9 +116,9 @@ def rehearse_training(
     """Train in rounds on a simulated machine with errors, for several draws of the errors.
 
     Each round has errors of its own, as if the machine were programmed anew. `machine`, `errors`,
-    `beta`, `engine` and `draw_dead` are those of `rehearse`; of several published temperatures that of single
-    qubits is taken. Other options are those of `train`. `progress(done, total)` counts draws. After
-    Ctrl-C the draws so far are kept.
+    `beta`, `engine` and `draw_dead` are those of `rehearse`; of several published temperatures that
+    of single qubits is taken. Other options are those of `train`. `progress(done, total)` counts
+    draws. After Ctrl-C the draws so far are kept.
 
     >>> few = {"draws": 1, "reads": 20, "rounds": 5}
     >>> found = rehearse_training("breast-cancer", "pegasus4", beta=5.0, **few)
