@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,14 @@ _MOST_ENTRIES, _MOST_BYTES = 1_000_000, 4 << 20
 
 
 def describe_expected(
-    problem: Qubo | Embedded, options: argparse.Namespace, rows: Dataset | None = None
+    problem: Qubo | Embedded,
+    options: argparse.Namespace,
+    rows: Callable[[], Dataset | None] = lambda: None,
 ) -> dict[str, Any]:
-    """Return the loss that errors of the machine are expected to cause, of energy and accuracy."""
+    """Return the loss that errors of the machine are expected to cause, of energy and accuracy.
+
+    `rows` reads the training rows; it is not called if nothing is computed.
+    """
     if options.quiet:
         return {}
     qubo = problem.qubo if isinstance(problem, Embedded) else problem
@@ -38,7 +44,7 @@ def describe_expected(
     if not qubo.has_terms or not qubo.variables or chip.precision is None:
         return {}
     with passing("expected loss"):
-        return _in_words(expected_loss(problem, rows=rows))
+        return _in_words(expected_loss(problem, rows=rows()))
 
 
 def _in_words(found: ExpectedLoss) -> dict[str, Any]:
