@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from qcompile.cli.output import Worded
 from qcompile.data.named_sets import is_named
 from qcompile.data.replay import same_rows
 from qcompile.errors import QcompileError
+from qcompile.files.machines import load_machine
 from qcompile.rehearsal.expected_loss import MOST_COUPLINGS, ExpectedLoss, expected_loss
 from qcompile.runtime.timing import passing
 from qcompile.stages.dataset import Dataset
@@ -24,19 +26,25 @@ _MOST_ENTRIES, _MOST_BYTES = 1_000_000, 4 << 20
 
 
 def describe_expected(
-    problem: Qubo | Embedded, options: argparse.Namespace, rows: Dataset | None = None
+    problem: Qubo | Embedded,
+    options: argparse.Namespace,
+    rows: Callable[[], Dataset | None] = lambda: None,
 ) -> dict[str, Any]:
-    """Return the loss that errors of the machine are expected to cause, of energy and accuracy."""
+    """Return the loss that errors of the machine are expected to cause, of energy and accuracy.
+
+    `rows` reads the training rows; it is not called if nothing is computed.
+    """
     if options.quiet:
         return {}
     qubo = problem.qubo if isinstance(problem, Embedded) else problem
     if len(qubo.first) > MOST_COUPLINGS:
         why = f"not computed above {MOST_COUPLINGS:,} couplings; see: qcompile rehearse"
         return {"expected energy loss": Worded(None, why)}
-    if not qubo.has_terms or not qubo.variables:
+    chip = problem.embedding.machine if isinstance(problem, Embedded) else load_machine(None)
+    if not qubo.has_terms or not qubo.variables or chip.precision is None:
         return {}
     with passing("expected loss"):
-        return _in_words(expected_loss(problem, rows=rows))
+        return _in_words(expected_loss(problem, rows=rows()))
 
 
 def _in_words(found: ExpectedLoss) -> dict[str, Any]:
