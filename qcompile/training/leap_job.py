@@ -141,6 +141,7 @@ class TrainingJob(JobFolder):
             budget=None if budget is None else guarded.finite(budget),
             options=RoundOptions(**{**options, "time_limit": limit}),
             search=SolveOptions(
+                "leap",
                 reads=guarded.whole_number(search["reads"]),
                 keep=guarded.whole_number(search["keep"]),
                 seed=guarded.whole_number(search["seed"]),
