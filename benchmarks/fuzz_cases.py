@@ -258,6 +258,17 @@ annealing_time = [0.5, 2000.0]
 [precision]
 h = 0.02
 j = 0.01
+[timing]
+solver = "mine"
+programming = 1e4
+delay = 20
+readout_time = [17.0, 90.0, 101.0]
+readout_qubits = [1, 20, 300]
+readout_model = "pwl_linear"
+[temperature]
+millikelvin = 20.0
+effective = 0.1
+critical_ghz = 2.0
 [source]
 name = "a book"
 date = 2024-05-01

@@ -18,8 +18,9 @@ from qcompile.data.split import add_noise, folds, shuffle, split
 from qcompile.embedding.complete import complete_chains, largest_clique, with_chains
 from qcompile.embedding.embed import EmbeddingNotFound, embed, find_embedding
 from qcompile.embedding.preflight import preflight
+from qcompile.embedding.programming import make_program
 from qcompile.embedding.quality import quality
-from qcompile.embedding.unembed import unembed
+from qcompile.embedding.unembed import unembed, unembed_program
 from qcompile.errors import FormatError, InputError, LeapError, MemoryLimitError, QcompileError
 from qcompile.files.classifier import load_classifier, save_classifier
 from qcompile.files.embedding import load_embedding, save_embedding
@@ -51,6 +52,7 @@ from qcompile.reduction.quadratize import QuboOptions, quadratize
 from qcompile.reduction.restore import restore
 from qcompile.solvers.anneal import anneal
 from qcompile.solvers.anneal_margins import anneal_examples
+from qcompile.solvers.descent import descend
 from qcompile.solvers.options import SolveOptions
 from qcompile.solvers.solve import SOLVERS, solve
 from qcompile.stages.classifier import Classifier
@@ -60,8 +62,10 @@ from qcompile.stages.encoding import Encoding
 from qcompile.stages.local_fit import Around, LocalFit
 from qcompile.stages.loss import Loss, QLoss, ZeroOneLoss
 from qcompile.stages.machine import Machine
+from qcompile.stages.machine_facts import Temperature, Timing
 from qcompile.stages.moments import Moments
 from qcompile.stages.preparation import Preparation
+from qcompile.stages.program import Program
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Ancillas, Qubo
 from qcompile.stages.samples import Samples
@@ -101,6 +105,7 @@ __all__ = [
     "Patience",
     "PolynomialLossClassifier",
     "Preparation",
+    "Program",
     "Pubo",
     "PuboSampler",
     "QLoss",
@@ -113,6 +118,8 @@ __all__ = [
     "SolveOptions",
     "Step",
     "Submission",
+    "Temperature",
+    "Timing",
     "Trained",
     "TrainingCost",
     "TrainingJob",
@@ -129,6 +136,7 @@ __all__ = [
     "complete_chains",
     "cross_validate",
     "decode",
+    "descend",
     "discretize",
     "discretize_step",
     "embed",
@@ -151,6 +159,7 @@ __all__ = [
     "load_qubo",
     "load_samples",
     "machine_from_sampler",
+    "make_program",
     "moments_dask",
     "moments_of",
     "preflight",
@@ -175,6 +184,7 @@ __all__ = [
     "to_nonlinear",
     "train",
     "unembed",
+    "unembed_program",
     "verify",
     "warnings_for",
     "with_chains",

@@ -14,6 +14,7 @@ from qcompile.cli.describe import (
     describe_pubo,
     describe_qubo,
 )
+from qcompile.cli.expected import describe_expected, rows_at_hand
 from qcompile.cli.options import (
     add_dask_option,
     add_data_options,
@@ -167,7 +168,9 @@ def _run_compile(options: argparse.Namespace) -> None:
         **describe_pubo(compiled.pubo),
     }
     if reduced is not None:
-        summary |= describe_qubo(reduced) | describe_fit(reduced, options)
+        rows = rows_at_hand(options.data, reduced)
+        summary |= describe_qubo(reduced) | describe_expected(reduced, options, rows)
+        summary |= describe_fit(reduced, options)
         if options.compare_dimod:
             summary["dimod ancillas"] = dimod_ancillas(compiled.pubo)
     written = [*(path for _, path in emits), *pages]

@@ -66,6 +66,7 @@ def _add_submit_command(commands: Any) -> None:
         example="""
             qcompile submit qubo.json --reads 500 --label heart -o model.json
             qcompile submit qubo.json --reads 500 --dry-run
+            qcompile submit qubo.json --dry-run --machine advantage2
             qcompile submit qubo.json --solver-type hybrid --yes --no-wait
         """,
         takes_data=False,
@@ -113,6 +114,11 @@ def _add_submit_command(commands: Any) -> None:
     chains.add_argument("--seed", type=int, default=0, help="seed of the search for chains (0)")
     cost = command.add_argument_group("cost")
     cost.add_argument("--dry-run", action="store_true", help="show the cost and send nothing")
+    cost.add_argument(
+        "--machine",
+        metavar="NAME",
+        help="with --dry-run: the cost by the published times of this machine, without an account",
+    )
     cost.add_argument("-y", "--yes", action="store_true", help="do not ask before sending")
     cost.add_argument(
         "--again", action="store_true", help="submit even if the same job is not finished"
@@ -223,6 +229,7 @@ def _run_submit(options: argparse.Namespace) -> None:
             problem,
             solver=options.solver,
             solver_type=options.solver_type,
+            machine=options.machine,
             profile=options.profile,
             region=options.region,
             reads=options.reads,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from qcompile.cli.expected import describe_expected
 from qcompile.cli.options import add_machine_options, chain_strength, machine_of
 from qcompile.cli.output import FORMATS, show, show_rows
 from qcompile.cli.parsing import NOT_PROVED, UsageError, add_command
 from qcompile.cli.wording import in_options
+from qcompile.data.replay import recorded_rows
 from qcompile.embedding.capacity import largest_bits
 from qcompile.embedding.chain_strength import StrengthTrial, sweep
 from qcompile.embedding.embed import EMBED_METHODS, PREFERENCES, embed
@@ -83,12 +85,33 @@ def _describe(machine: Machine) -> dict[str, Any]:
         "per_qubit_coupling_range": machine.per_qubit_coupling_range,
         "per_group_coupling_range": machine.per_group_coupling_range,
         "annealing_time_range_us": machine.annealing_time_range,
+        "fast_anneal_time_range_us": machine.fast_anneal_time_range,
+        "h_gain_schedule_range": machine.h_gain_schedule_range,
+        "num_reads_range": machine.num_reads_range,
+        "problem_run_duration_range_us": machine.problem_run_duration_range,
         "precision_h_and_j": machine.precision,
+        **_describe_facts(machine),
         "complete_cubic_bits_likely_to_fit": largest_bits(machine),
         "complete_cubic_bits_at_most_by_any_method": most_bits(machine),
         "graph_id": machine.graph_id,
         "source": machine.source,
         "date": machine.date,
+    }
+
+
+def _describe_facts(machine: Machine) -> dict[str, Any]:
+    """Return the published times and temperatures of a machine; None where there are none."""
+    times, heat = machine.timing, machine.temperature
+    return {
+        "times_of": times and times.solver,
+        "programming_time_us": times and times.programming,
+        "programming_thermalization_us": times and times.thermalization,
+        "readout_time_range_us": times and (times.shortest_readout, times.longest_readout),
+        "delay_time_per_read_us": times and times.delay,
+        "default_annealing_time_us": times and times.annealing_time,
+        "qubit_temperature_mk": heat and heat.millikelvin,
+        "effective_temperature": heat and heat.effective,
+        "effective_temperature_at_critical_point": heat and heat.effective_at_critical_point,
     }
 
 
@@ -211,6 +234,8 @@ def _run_embed(options: argparse.Namespace) -> int:
             plot.plot_embedding(embedded.embedding, options.plot)
     found = quality(embedded)
     figures = {**found.to_dict(), "qubits_at_least": least_qubits(qubo, machine)}
+    with bar("expected loss"):
+        figures |= describe_expected(embedded, options, recorded_rows(qubo))
     if not options.json:
         figures["chain_lengths"] = ", ".join(f"{n}: {c}" for n, c in found.chains_by_length)
         figures |= {_strength_name(trial): _in_words(trial) for trial in trials}

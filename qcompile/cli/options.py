@@ -287,6 +287,16 @@ def add_qubo_options(command: argparse.ArgumentParser) -> None:
         help="leave out small terms until K ancillas are enough",
     )
     qubo.add_argument(
+        "--compress",
+        type=float,
+        nargs="?",
+        const=True,
+        default=False,
+        metavar="SHARE",
+        help="leave out terms below the machine's precision; the minimum stays, and every "
+        "assignment keeps SHARE of its height above it (0.9)",
+    )
+    qubo.add_argument(
         "--time-limit",
         type=float,
         default=60.0,

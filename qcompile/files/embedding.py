@@ -20,6 +20,7 @@ from qcompile.files.guarded import (
     read_json,
     whole_number,
 )
+from qcompile.files.machine_facts import read_temperature, read_timing
 from qcompile.files.machines import read_ranges
 from qcompile.stages.embedded import Embedded, Embedding
 from qcompile.stages.machine import Machine
@@ -37,6 +38,15 @@ TARGET_ENDINGS = (".json", ".bqm")
 _MOST_VARIABLES = 1 << 20
 _TEXTS = ("name", "topology", "title", "source", "date")
 _LONGEST_TEXT = 1000
+# What is published of some machines only; files of earlier versions do not have it.
+_OPTIONAL = {
+    "fast_anneal_time_range",
+    "h_gain_schedule_range",
+    "num_reads_range",
+    "problem_run_duration_range",
+    "timing",
+    "temperature",
+}
 
 
 def save_embedding(embedding: Embedding, path: str | Path) -> None:
@@ -103,12 +113,17 @@ def _machine_to_dict(machine: Machine) -> dict[str, Any]:
     values["dead_qubits"] = sorted(machine.dead_qubits)
     values["dead_couplers"] = sorted(machine.dead_couplers)
     del values["default"]
+    for name in _OPTIONAL:  # left out if they are not known, as in files of earlier versions
+        found = values.pop(name)
+        if found is not None:
+            plain = isinstance(found, dict)
+            values[name] = {k: v for k, v in found.items() if v is not None} if plain else found
     return values
 
 
 def _machine_from_dict(values: Mapping[str, Any]) -> Machine:
     known = {f.name for f in fields(Machine)} - {"default"}
-    if not isinstance(values, dict) or set(values) != known:
+    if not isinstance(values, dict) or set(values) | _OPTIONAL != known:
         raise FormatError("the description of the machine is incomplete")
     named = {k.removesuffix("_range"): v for k, v in values.items() if k.endswith("_range")}
     plain: dict[str, Any] = {
@@ -117,6 +132,8 @@ def _machine_from_dict(values: Mapping[str, Any]) -> Machine:
         **read_ranges({k: v for k, v in named.items() if v is not None}),
         "shape": tuple(whole_number(s) for s in values["shape"]),
         "precision": None if values["precision"] is None else _pair(values["precision"]),
+        "timing": read_timing(_table(values, "timing"), {}),
+        "temperature": read_temperature(_table(values, "temperature"), {}),
     }
     for name in _TEXTS:
         if not (isinstance(plain[name], str) and len(plain[name]) <= _LONGEST_TEXT):
@@ -130,6 +147,14 @@ def _machine_from_dict(values: Mapping[str, Any]) -> Machine:
         (whole_number(a), whole_number(b)) for a, b in values["dead_couplers"]
     )
     return Machine(**plain)
+
+
+def _table(values: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return what is published of a machine, empty if there is nothing."""
+    found = values.get(name, {})
+    if not isinstance(found, dict):
+        raise FormatError(f"the machine's {name}: expected an object")
+    return found
 
 
 def _count(value: Any, name: str) -> int | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from qcompile.errors import FormatError, InputError
+from qcompile.files import machine_facts as facts
 from qcompile.runtime.text import one_line
 from qcompile.stages.machine import LARGEST, Machine
 
@@ -27,16 +28,25 @@ __all__ = [
 # What every function with a machine takes: the machine, its name, or the path of a TOML file.
 MachineSource: TypeAlias = Machine | str | Path
 
-_LARGEST_NUMBER = 1e12
 _LARGEST_FILE = 1 << 19
 # A part of a key between two dots. Parsing time grows with the square of their number.
 _KEY_PART = re.compile(rb"\.[ \t]*+(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*+(?=\.)")
 _MOST_KEY_PARTS = 500
-_RANGES = ("h", "j", "extended_j", "per_qubit_coupling", "per_group_coupling", "annealing_time")
+# Ranges around 0, and ranges of times and counts.
+_SIGNED = ("h", "j", "extended_j", "per_qubit_coupling", "per_group_coupling")
+_TIMES = ("annealing_time", "fast_anneal_time")
+_OTHERS = ("h_gain_schedule", "num_reads", "problem_run_duration")
+_RANGES = (*_SIGNED, *_TIMES, *_OTHERS)
+# What is taken from a live solver; the rest is asked of it when a problem is sent.
+_LIVE = (*_SIGNED, *_TIMES)
+# Files of the catalogue that describe no machine.
+_NOT_MACHINES = ("hybrid",)
 _TABLES: dict[str, frozenset[str]] = {
     "working": frozenset({"qubits", "couplers", "dead_qubits", "dead_couplers"}),
     "ranges": frozenset(_RANGES),
     "precision": frozenset({"h", "j"}),
+    "timing": facts.TIMING_KEYS,
+    "temperature": facts.TEMPERATURE_KEYS,
     "source": frozenset({"name", "date"}),
 }
 _PLAIN = frozenset({"title", "topology", "shape", "default"})
@@ -48,8 +58,8 @@ def catalogue() -> dict[str, Machine]:
     >>> sorted(catalogue())[:3]
     ['2000q', 'advantage', 'advantage2']
     """
-    entries = sorted(_hardware().iterdir(), key=lambda entry: entry.name)
-    names = [entry.name.removesuffix(".toml") for entry in entries if entry.name.endswith(".toml")]
+    found = [entry.name for entry in _hardware().iterdir() if entry.name.endswith(".toml")]
+    names = sorted({name.removesuffix(".toml") for name in found} - set(_NOT_MACHINES))
     return {name: _read(_hardware() / f"{name}.toml", name) for name in names}
 
 
@@ -79,7 +89,7 @@ def load_machine(name: MachineSource | None = None) -> Machine:
         return _read(path, path.stem)
     own = text.lower()
     known = _hardware() / f"{own}.toml"
-    if "/" in text or not known.is_file():
+    if "/" in text or own in _NOT_MACHINES or not known.is_file():
         names = ", ".join(sorted(catalogue()))
         raise InputError(
             f"machine {text!r} not found; expected one of {names}, or the path of a TOML file "
@@ -106,7 +116,7 @@ def machine_from_sampler(sampler: Any) -> Machine:
         shape=_sizes(topology["type"], topology["shape"]),
         qubits=len(sampler.nodelist),
         couplers=len(sampler.edgelist),
-        **read_ranges({n: properties[f"{n}_range"] for n in _RANGES if f"{n}_range" in properties}),
+        **read_ranges({n: properties[f"{n}_range"] for n in _LIVE if f"{n}_range" in properties}),
     )
     couplers = {(min(a, b), max(a, b)) for a, b in sampler.edgelist}
     dead = set(whole.whole_graph.nodes) - set(sampler.nodelist)
@@ -131,7 +141,8 @@ def _hardware() -> Traversable:
     return Path(__file__).resolve().parent.parent.parent / "hardware"
 
 
-def _read(path: Traversable, name: str) -> Machine:
+def read_toml(path: Traversable) -> dict[str, Any]:
+    """Return the content of a TOML file, which may be hostile; raise FormatError if it is none."""
     try:
         with path.open("rb") as stream:
             text = stream.read(_LARGEST_FILE + 1)
@@ -140,9 +151,13 @@ def _read(path: Traversable, name: str) -> Machine:
         parts = itertools.islice(_KEY_PART.finditer(text), _MOST_KEY_PARTS)
         if sum(1 for _ in parts) == _MOST_KEY_PARTS:
             raise FormatError("dotted keys have too many parts")
-        content = tomllib.loads(text.decode())
+        return tomllib.loads(text.decode())
     except (OSError, ValueError, RecursionError, MemoryError) as error:
         raise FormatError(f"{path}: invalid TOML: {one_line(error)}") from None
+
+
+def _read(path: Traversable, name: str) -> Machine:
+    content = read_toml(path)
     try:
         return _machine_from(content, name)
     except ValueError as error:  # also raised by Python where a number has too many digits
@@ -177,6 +192,8 @@ def _machine_from(content: Mapping[str, Any], name: str) -> Machine:
         dead_couplers=frozenset(_dead_couplers(working)),
         **read_ranges(tables["ranges"]),
         precision=None if not precision else (_size(precision, "h"), _size(precision, "j")),
+        timing=facts.read_timing(tables["timing"], tables["source"]),
+        temperature=facts.read_temperature(tables["temperature"], tables["source"]),
         source=str(tables["source"].get("name", "")),
         date=str(tables["source"].get("date", "")),
         default=content.get("default") is True,
@@ -218,25 +235,19 @@ def _dead_couplers(table: Mapping[str, Any]) -> list[tuple[int, int]]:
 
 def _size(table: Mapping[str, Any], key: str) -> float:
     value: Any = table.get(key)
-    if not _is_number(value) or not value > 0:
+    if not facts.is_number(value) or not value > 0:
         raise FormatError(f"precision.{key} is {value!r}; expected a number above 0")
     return float(value)
-
-
-def _is_number(value: Any) -> bool:
-    """Whether a value is a number of reasonable size; integers may exceed any float."""
-    plain = isinstance(value, int | float) and not isinstance(value, bool)
-    return plain and abs(value) < _LARGEST_NUMBER
 
 
 def read_ranges(table: Mapping[str, Any]) -> dict[str, Any]:
     """Return the ranges of a machine, checked, under the names of `Machine`."""
     given: dict[str, Any] = {}
     for key, value in table.items():
-        numbers = isinstance(value, list | tuple) and all(map(_is_number, value))
+        numbers = isinstance(value, list | tuple) and all(map(facts.is_number, value))
         if not numbers or len(value) != 2 or not value[0] < value[1]:
             raise FormatError(f"ranges.{key} is {value!r}; expected [low, high]")
-        if key != "annealing_time" and not value[0] < 0 < value[1]:
+        if key in _SIGNED and not value[0] < 0 < value[1]:
             raise FormatError(f"ranges.{key} is {value!r}; expected a range around 0")
         given[f"{key}_range"] = (float(value[0]), float(value[1]))
     return given

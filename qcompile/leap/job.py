@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import orjson
 from qcompile.errors import FormatError, QcompileError
 from qcompile.files import atomic, guarded, pubo, qubo
 from qcompile.files.embedding import load_embedding, save_embedding
+from qcompile.leap.copies import copies_file, load_copies, save_copies
 from qcompile.leap.cost import MOST_PARTS, Cost
 from qcompile.leap.folder import JOB_ID, JobFolder, data_folder, digest_of, jobs_folder
 from qcompile.leap.records import (
@@ -22,6 +23,7 @@ from qcompile.leap.records import (
     CANCELLED,
     DONE,
     FAILED,
+    MOST_COPIES,
     OVER,
     SENT,
     STAGES,
@@ -46,7 +48,8 @@ class Job(JobFolder):
 
     The fields other than `folder` are the content of ``job.json`` in its order; they never change.
     How far the parts have come is read from the folder each time it is asked for. `account` is a
-    keyed digest of the token, `digests` has the SHA-256 of the files that must not change.
+    keyed digest of the token, `digests` has the SHA-256 of the files that must not change. `copies`
+    is the number of copies of the problem on a QPU, `post` what is done to the samples.
     """
 
     folder: Path
@@ -65,6 +68,8 @@ class Job(JobFolder):
     region: str = ""
     cost: Cost
     parts: tuple[Part, ...]
+    copies: int = 1
+    post: str = "none"
 
     def _line(self) -> str:
         return f"{quoted(self.id)}, {many(len(self.parts), 'part')} for {quoted(self.solver.name)}"
@@ -84,6 +89,9 @@ class Job(JobFolder):
         """Return the content of job.json as plain values."""
         content = {field.name: getattr(self, field.name) for field in fields(self)}
         del content["folder"]
+        for name, default in (("copies", 1), ("post", "none")):
+            if content[name] == default:  # earlier versions did not have it
+                del content[name]
         return content | {
             "solver": self.solver.to_dict(),
             "digests": dict(self.digests),
@@ -114,6 +122,8 @@ class Job(JobFolder):
             region=str(values["region"]),
             cost=Cost.from_dict(guarded.as_record(values["cost"])),
             parts=_parts_from(values["parts"], values["id"]),
+            copies=_copies_from(values.get("copies", 1)),
+            post=str(values.get("post", "none")),
         )
 
     # --- what was asked for ----------------------------------------------------------------
@@ -127,10 +137,20 @@ class Job(JobFolder):
         return qubo.load_qubo(path)[0]
 
     def embedding(self, part: Part) -> Embedding:
-        """Read the chains that a part was sent with."""
+        """Read the chains that a part was sent with: those of its first copy."""
         path = self.file(self.state(part).embedding)
         self.check_digest(path)
         return load_embedding(path)
+
+    def embeddings(self, part: Part) -> tuple[Embedding, ...]:
+        """Read the chains of all copies that a part was sent with."""
+        state, first = self.state(part), self.embedding(part)
+        count = self.copies if state.copies is None else state.copies
+        if count == 1:
+            return (first,)
+        path = self.file(copies_file(state.embedding))
+        self.check_digest(path)
+        return load_copies(path, first, count)
 
     # --- how far it has come ---------------------------------------------------------------
 
@@ -158,12 +178,15 @@ class Job(JobFolder):
             stream.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
         return state
 
-    def reembed(self, part: Part, embedding: Embedding) -> None:
-        """Replace the chains of one part; the other parts keep theirs."""
+    def reembed(self, part: Part, embeddings: Sequence[Embedding]) -> None:
+        """Replace the chains of one part, one for each copy; the other parts keep theirs."""
         name = f"embedding-{part.number}-{secrets.token_hex(4)}.json"
         with atomic.replacing():
-            save_embedding(embedding, self.folder / name)
-        self.record(part, embedding=name)
+            save_embedding(embeddings[0], self.folder / name)
+            if len(embeddings) > 1:
+                save_copies(embeddings, self.folder / copies_file(name))
+        count = None if len(embeddings) == self.copies else len(embeddings)
+        self.record(part, embedding=name, copies=count)
 
     def answer_path(self, part: Part, ending: str = ".json") -> Path:
         """Return the file that keeps the answer of a part."""
@@ -183,6 +206,13 @@ class Job(JobFolder):
                 return FAILED if FAILED in stages else CANCELLED
             return DONE if (self.folder / "samples.json").exists() else ANSWERED
         return min(stages, key=STAGES.index)
+
+
+def _copies_from(value: Any) -> int:
+    plain = isinstance(value, int) and not isinstance(value, bool)
+    if not plain or not 1 <= value <= MOST_COPIES:
+        raise FormatError(f"copies: expected a number from 1 to {MOST_COPIES}")
+    return int(value)
 
 
 def _parts_from(values: Any, job: str) -> tuple[Part, ...]:

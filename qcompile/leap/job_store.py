@@ -9,7 +9,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -21,6 +21,7 @@ import orjson
 from qcompile.errors import InputError, QcompileError
 from qcompile.files import atomic, guarded, pubo, qubo
 from qcompile.files.embedding import save_embedding
+from qcompile.leap.copies import copies_file, save_copies
 from qcompile.leap.folder import JOB_ID, digest_of, jobs_folder
 from qcompile.leap.job import Job
 from qcompile.stages.embedded import Embedding
@@ -102,15 +103,20 @@ def new_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(draft, ignore_errors=True)  # it still exists only after an error
 
 
-def create_job(job: Job, problem: Pubo | Qubo, embedding: Embedding | None) -> Job:
-    """Write the folder of a new job, and return the job with the digests of its files."""
+def create_job(job: Job, problem: Pubo | Qubo, embeddings: Sequence[Embedding]) -> Job:
+    """Write the folder of a new job, and return the job with the digests of its files.
+
+    `embeddings` are the chains of each copy on a QPU.
+    """
     with new_folder(job.folder) as draft:
         if isinstance(problem, Pubo):
             pubo.save_pubo(problem, draft / "problem.npz")
         else:
             qubo.save_qubo(problem, draft / "problem.npz")
-        if embedding is not None:
-            save_embedding(embedding, draft / "embedding.json")
+        if embeddings:
+            save_embedding(embeddings[0], draft / "embedding.json")
+        if len(embeddings) > 1:
+            save_copies(embeddings, draft / copies_file("embedding.json"))
         job = replace(job, digests={path.name: digest_of(path) for path in sorted(draft.iterdir())})
         with atomic.write_atomically(draft / "job.json") as stream:
             content = {**guarded.header_of("job"), **job.to_dict()}

@@ -1,23 +1,24 @@
 """What a training in rounds asks of a machine: the largest step, its chains, seconds of QPU access.
 
 A step is a problem over a complete graph: every bit is coupled to every other, and there are no
-ancillas. The times are typical ones, as no machine of the catalogue states its own. They come from
-dwave-cloud-client (dwave/cloud/testing/mocks.py): what Advantage_system4.1 and DW_2000Q_6 stated in
-August 2022. Ocean's own timing model adds them up.
+ancillas. The times are the published ones in the catalogue; a machine that has none is taken to be
+as fast as one of the same topology.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 from qcompile.embedding.complete import complete_chains, largest_clique
 from qcompile.errors import InputError
 from qcompile.files.machines import MachineSource, load_machine
+from qcompile.leap.published_cost import access_seconds
+from qcompile.stages.machine import Machine
+from qcompile.stages.machine_facts import Timing
 from qcompile.stages.record import Record
 
-__all__ = ["READS", "ROUNDS", "RoundsEstimate", "estimate_rounds", "typical_access_seconds"]
+__all__ = ["READS", "ROUNDS", "RoundsEstimate", "estimate_rounds", "typical_timing"]
 
 
 # What a training takes unless told otherwise: rounds for each block, and reads of a round.
@@ -26,36 +27,8 @@ READS = 100
 _MOST_READS = 10_000
 _MOST = 10**9
 
-# Microseconds. The first half of the parameters are logarithms of qubits, the second half those of
-# the time to read so many.
-_COMMON = {
-    "version": "1.0.0",
-    "default_programming_thermalization": 1000.0,
-    "default_annealing_time": 20.0,
-    "readout_time_model": "pwl_log_log",
-    "qpu_delay_time_per_sample": 20.54,
-    "default_readout_thermalization": 0.0,
-    "decorrelation_max_nominal_anneal_time": 2000.0,
-    "decorrelation_time_range": [500.0, 10000.0],
-    # reverse annealing, which is not used here
-    "reverse_annealing_with_reinit_prog_time_delta": 0.0,
-    "reverse_annealing_without_reinit_prog_time_delta": 0.0,
-    "reverse_annealing_with_reinit_delay_time_delta": 0.0,
-    "reverse_annealing_without_reinit_delay_time_delta": 0.0,
-}
-_TYPICAL: dict[str, dict[str, Any]] = {
-    "Advantage_system4.1": {
-        "typical_programming_time": 14072.88,
-        "readout_time_model_parameters": [
-            *(0.0, 0.76996659, 1.72427587, 2.71197546, 3.16390577, 3.75027692),
-            *(1.53913171, 1.87266232, 2.12563179, 2.33267234, 2.37160665, 2.37162193),
-        ],
-    },
-    "DW_2000Q_6": {
-        "typical_programming_time": 10536.81,
-        "readout_time_model_parameters": [0.0, 3.309843, 2.29754167, 2.29754167],
-    },
-}
+# Whose published times stand for those of a machine that has none.
+_TYPICAL = {"chimera": "2000q", "pegasus": "advantage", "zephyr": "advantage2"}
 
 
 @dataclass(frozen=True)
@@ -122,8 +95,8 @@ def estimate_rounds(
         blocks = -(-weights // (largest // bits))
         step = -(-weights // blocks) * bits
     chains = complete_chains(machine, step)
-    solver = "DW_2000Q_6" if machine.topology == "chimera" else "Advantage_system4.1"
-    each = typical_access_seconds(solver, chains.qubits, reads)
+    timing = typical_timing(machine)
+    each = access_seconds(timing, chains.qubits, reads)
     count = ROUNDS * blocks if rounds is None else rounds
     return RoundsEstimate(
         machine=machine.name,
@@ -142,7 +115,7 @@ def estimate_rounds(
         reads=reads,
         qpu_seconds_per_round=each,
         qpu_seconds=count * each,
-        timing_typical_of=solver,
+        timing_typical_of=timing.solver,
     )
 
 
@@ -155,14 +128,12 @@ def _check(features: int | None, bits: int, rounds: int | None, reads: int) -> N
         raise InputError(f"{reads} reads of a round; expected 1 to {_MOST_READS:,}")
 
 
-def typical_access_seconds(solver: str, qubits: int, reads: int) -> float:
-    """Return the QPU access time of one problem, by the typical times of a solver.
+def typical_timing(machine: Machine) -> Timing:
+    """Return the published times of a machine, or else of one of the same topology.
 
-    >>> round(typical_access_seconds("Advantage_system4.1", 5627, 100), 6)  # as Ocean's manual says
-    0.042657
+    >>> typical_timing(load_machine("zephyr3")).solver
+    'Advantage2_system1'
     """
-    from dwave.cloud.solver import StructuredSolver
-
-    # Ocean's own model; it reads only the properties
-    known = SimpleNamespace(properties={"problem_timing_data": _COMMON | _TYPICAL[solver]})
-    return float(StructuredSolver.estimate_qpu_access_time(known, qubits, num_reads=reads)) / 1e6
+    timing = machine.timing or load_machine(_TYPICAL[machine.topology]).timing
+    assert timing is not None  # these machines have one
+    return timing

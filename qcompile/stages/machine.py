@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from qcompile.errors import InputError
 from qcompile.runtime import memory
 from qcompile.stages.display import Displayed, many, quoted
+from qcompile.stages.machine_facts import Temperature, Timing
 
 __all__ = ["LARGEST", "Machine"]
 
@@ -33,7 +34,8 @@ class Machine(Displayed):
 
     `qubits` and `couplers` are the published numbers that work (None: not published).
     `dead_qubits` and `dead_couplers` are left out of the graph. `precision` is the standard
-    deviation of a programmed h and J, in the machine's units.
+    deviation of a programmed h and J, in the machine's units. `timing` and `temperature` are as
+    published (None: not published). Times are in microseconds.
     """
 
     name: str
@@ -50,7 +52,13 @@ class Machine(Displayed):
     per_qubit_coupling_range: Range | None = None
     per_group_coupling_range: Range | None = None
     annealing_time_range: Range | None = None
+    fast_anneal_time_range: Range | None = None
+    h_gain_schedule_range: Range | None = None
+    num_reads_range: Range | None = None
+    problem_run_duration_range: Range | None = None
     precision: tuple[float, float] | None = None
+    timing: Timing | None = None
+    temperature: Temperature | None = None
     source: str = ""
     date: str = ""
     default: bool = field(default=False, compare=False)

@@ -174,7 +174,7 @@ class LeapSteps:
                 for n, reads in enumerate(cost.reads, 1)
             ),
         )
-        return create_job(job, qubo, chains)
+        return create_job(job, qubo, (chains,))
 
     def change(self, solver: str | None, budget: float | None) -> None:
         """Go on with another solver or another budget, which are recorded first."""

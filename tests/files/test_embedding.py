@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import dimod
 import pytest
 
-from qcompile import Embedded, QcompileError, load_embedding, save_embedding
+from qcompile import Embedded, QcompileError, load_embedding, load_machine, save_embedding
 from qcompile.files.embedding import save_target
 
 
@@ -27,6 +28,26 @@ def test_an_embedding_comes_back_whole(embedded: Embedded, tmp_path: Path) -> No
     first = path.read_bytes()
     save_embedding(back, path)
     assert path.read_bytes() == first
+
+
+def test_what_is_published_of_the_machine_comes_back(embedded: Embedded, tmp_path: Path) -> None:
+    known = load_machine("advantage2")
+    machine = replace(
+        embedded.embedding.machine,
+        timing=known.timing,
+        temperature=known.temperature,
+        fast_anneal_time_range=known.fast_anneal_time_range,
+        num_reads_range=known.num_reads_range,
+    )
+    path = tmp_path / "embedding.json"
+    save_embedding(replace(embedded.embedding, machine=machine), path)
+    assert load_embedding(path).machine == machine
+    # a file of an earlier version has nothing of this
+    content = json.loads(path.read_text())
+    for name in ("timing", "temperature", "fast_anneal_time_range", "num_reads_range"):
+        del content["machine"][name]
+    path.write_text(json.dumps(content))
+    assert load_embedding(path).machine == embedded.embedding.machine
 
 
 def test_the_target_opens_with_dimod(embedded: Embedded, tmp_path: Path) -> None:
@@ -77,6 +98,14 @@ def _change(content: dict[str, Any], path: str, value: Any) -> None:
         ("machine.j_range", [1, -1]),
         ("machine.precision", [0.1]),
         ("machine.precision", [0.1, -1]),
+        ("machine.timing", 7),
+        ("machine.timing", {"solver": "mine"}),
+        ("machine.timing.readout_time", [[1, 2], 3]),
+        ("machine.timing.programming", "fast"),
+        ("machine.timing.colour", 1),
+        ("machine.temperature", [20, 0.1]),
+        ("machine.temperature", {"millikelvin": 20.0, "effective": -0.1}),
+        ("machine.fast_anneal_time_range", [2, 1]),
         ("machine", {}),
         ("machine", None),
         ("seed", "many"),
@@ -86,7 +115,9 @@ def test_a_hostile_file_is_refused_by_name(
     embedded: Embedded, tmp_path: Path, path: str, value: Any
 ) -> None:
     file = tmp_path / "embedding.json"
-    save_embedding(embedded.embedding, file)
+    published = load_machine("advantage2").timing
+    machine = replace(embedded.embedding.machine, timing=published)
+    save_embedding(replace(embedded.embedding, machine=machine), file)
     content = json.loads(file.read_text())
     _change(content, path, value)
     file.write_text(json.dumps(content))

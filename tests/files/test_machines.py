@@ -6,6 +6,7 @@ import dimod
 import dwave.graphs as dg
 import networkx as nx
 import pytest
+from dwave.system.temperatures import freezeout_effective_temperature
 from dwave.system.testing import MockDWaveSampler
 
 from qcompile import (
@@ -33,6 +34,8 @@ GRAPHS = {
     "2000q": dg.chimera_graph(16),
     "advantage": dg.pegasus_graph(16),
     "advantage2": dg.zephyr_graph(12),
+    "advantage2-system2": dg.zephyr_graph(12),
+    "advantage2-system4": dg.zephyr_graph(6),
     "zephyr15": dg.zephyr_graph(15),
     "chimera4": dg.chimera_graph(4),
     "pegasus4": dg.pegasus_graph(4),
@@ -41,6 +44,47 @@ GRAPHS = {
 
 
 PLAIN = 'topology = "pegasus"\nshape = [2]\n[ranges]\nh = [-4, 4]\nj = [-1, 1]\n'
+# The first lines of the table `timing`, and the times that it needs.
+TIMING = '[timing]\nsolver = "mine"\n'
+TIMES = "programming = 30.5\ndelay = 2\nreadout_time = [17, 101]\n"
+# As published: qubits, couplers, programming, delay, readout of one qubit and of all in
+# microseconds, millikelvin, temperature of single qubits.
+PUBLISHED = {
+    "advantage": (5612, 40088, 14200.0, 20.5, (18.0, 173.0), 16.0, 0.221),
+    "advantage2": (4577, 41515, 33600.0, 60.6, (17.0, 101.0), 20.0, 0.112),
+    "advantage2-system2": (4514, 40409, 24500.0, 20.6, (17.0, 95.0), 16.7, 0.119),
+    "advantage2-system4": (1202, 10537, 8000.0, 20.6, (17.0, 45.0), 18.0, 0.119),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_published_numbers_are_in_the_catalogue(name: str) -> None:
+    machine = load_machine(name)
+    times, heat = machine.timing, machine.temperature
+    assert times is not None and heat is not None
+    found = (machine.qubits, machine.couplers, times.programming, times.delay, times.readout_time)
+    assert (*found, heat.millikelvin, heat.effective) == PUBLISHED[name]
+    assert (times.annealing_time, times.thermalization) == (20.0, 1000.0)
+    assert machine.fast_anneal_time_range == (0.005, 2000.0)
+    assert machine.h_gain_schedule_range == (-4.0, 4.0)
+    assert machine.num_reads_range == (1, 10_000)
+    assert machine.problem_run_duration_range == (0.0, 1e6)
+    assert times.solver in times.source and heat.source == machine.source
+    assert times.date == heat.date == machine.date
+    # an energy scale in GHz is turned into a temperature as by Ocean
+    for ghz in (1.3, 7.4):
+        judged = freezeout_effective_temperature(ghz, heat.millikelvin)
+        assert heat.effective_at(ghz) == pytest.approx(judged, rel=1e-5)
+    assert heat.effective_at_critical_point is not None and heat.critical_ghz is not None
+    judged = freezeout_effective_temperature(heat.critical_ghz, heat.millikelvin)
+    assert heat.effective_at_critical_point == pytest.approx(judged, rel=1e-5)
+    assert heat.effective < heat.effective_at_critical_point
+
+
+def test_the_limits_of_hybrid_solvers_are_no_machine() -> None:
+    assert "hybrid" not in catalogue()
+    with pytest.raises(InputError, match="machine 'Hybrid' not found"):
+        load_machine("Hybrid")
 
 
 @pytest.mark.slow
@@ -56,7 +100,7 @@ def test_the_catalogue_has_the_machines_with_oceans_graphs() -> None:
 
 def test_the_published_yield_has_the_published_numbers() -> None:
     machine = load_machine("advantage2").with_yield("published", seed=1)
-    assert (len(machine.nodes), len(machine.edges)) == (4589, 41729)
+    assert (len(machine.nodes), len(machine.edges)) == (4577, 41515)
     with pytest.raises(InputError, match="no published number"):
         load_machine("zephyr3").with_yield("published")
 
@@ -91,7 +135,18 @@ def test_a_machine_of_ones_own_is_read(tmp_path: Path) -> None:
     assert machine.name == "mine"
     assert 4 not in machine.nodes
     assert machine.dead_couplers == {(8, 9)}
-    assert machine.precision is None
+    assert machine.precision is None and machine.timing is None and machine.temperature is None
+
+
+def test_times_of_ones_own_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    table = 'readout_model = "pwl_linear"\nreadout_qubits = [0, 40]\ndate = 2026-01-02\n'
+    path.write_text(PLAIN + '[source]\nname = "a book"\n' + TIMING + TIMES + table)
+    times = load_machine(path).timing
+    assert times is not None
+    assert (times.solver, times.programming, times.delay) == ("mine", 30.5, 2.0)
+    assert times.readout_time == (17.0, 101.0) and times.readout_qubits == (0.0, 40.0)
+    assert (times.source, times.date) == ("a book", "2026-01-02")
 
 
 BROKEN = {
@@ -114,6 +169,28 @@ BROKEN = {
     PLAIN + '[working]\ndead_qubits = ["a"]\n': "dead_qubits",
     PLAIN + "[working]\ndead_couplers = [[1, 2, 3]]\n": "dead_couplers",
     PLAIN + "[precision]\nh = 0.01\nj = -1\n": r"precision\.j",
+    PLAIN + TIMING + "programming = 1\n": r"timing\.delay is missing; expected solver, progr",
+    PLAIN + TIMING + TIMES + "colour = 1\n": r"invalid key timing\.colour",
+    PLAIN + TIMING + TIMES.replace("30.5", "nan"): r"timing\.programming is nan; expected a number",
+    PLAIN + TIMING + TIMES.replace("30.5", "inf"): r"timing\.programming is inf",
+    PLAIN + TIMING + TIMES.replace("30.5", "-1"): r"timing\.programming is -1",
+    PLAIN + TIMING + TIMES.replace("30.5", "true"): r"timing\.programming is True",
+    PLAIN + TIMING + TIMES.replace("30.5", f"1{'0' * 400}"): r"timing\.programming is 10000",
+    PLAIN + TIMING + TIMES.replace("[17, 101]", "17"): r"timing\.readout_time: expected a list",
+    PLAIN + TIMING + TIMES.replace("[17, 101]", str([1] * 1001)): "up to 1000 numbers",
+    PLAIN + TIMING + TIMES.replace("[17, 101]", "[101, 17]"): "for one qubit and for all",
+    PLAIN + TIMING + TIMES.replace("[17, 101]", '["a"]'): r"timing\.readout_time is 'a'",
+    PLAIN + TIMING + TIMES + 'readout_model = "own"\n': "expected one of range, pwl_log_log",
+    PLAIN + TIMING + TIMES + 'readout_model = "pwl_linear"\n': "2 numbers in readout_time and 0",
+    PLAIN + TIMING + TIMES + 'readout_model = "pwl_linear"\nreadout_qubits = [2, 2]\n': "not grow",
+    PLAIN
+    + TIMING
+    + TIMES
+    + 'readout_model = "pwl_log_log"\nreadout_qubits = [0, 2]\n': "a logarithm needs",
+    PLAIN + TIMING.replace('"mine"', "3") + TIMES: r"timing\.solver is 3; expected a text",
+    PLAIN + "[temperature]\neffective = 0.1\n": r"temperature\.millikelvin is missing",
+    PLAIN + "[temperature]\nmillikelvin = 20\neffective = 0\n": r"temperature\.effective is 0;",
+    "timing = 3\n" + PLAIN: "timing is not a table",
 }
 
 
