@@ -155,7 +155,8 @@ def _new_training(
     )
     parts = {"train": work.rows, "validation": work.validation, "test": work.test}
     with alone_in(place):
-        training = create_training(training, {k: v for k, v in parts.items() if v is not None})
+        known = {name: part for name, part in parts.items() if part is not None}
+        training = create_training(training, known, again=machine.again)
     _claim(training)
     return training
 

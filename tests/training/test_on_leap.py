@@ -300,6 +300,21 @@ def test_ctrl_c_before_the_first_answer_says_how_to_go_on(
     assert weights_of(go_on(job)) == expected and server.billed == 3
 
 
+def test_a_training_that_is_not_finished_is_not_begun_again(server: Sapi, rows: Dataset) -> None:
+    offline(server, 1)
+    with pytest.raises(LeapError):
+        train(rows)
+    server.add_qpu("Mock_Advantage", "pegasus", (3,))
+    with pytest.raises(InputError, match=r"is the same training and is not finished.*resume"):
+        train(rows)
+    assert only_training() and len(server.problems) == 1
+    train(rows, 2)  # another one
+    assert train(rows, again=True).job is not None
+    cancel(list_jobs()[0], patience=QUICK)
+    train(rows)
+    assert len(list_jobs()) == 4
+
+
 def test_a_problem_that_was_sent_is_not_computed_again(
     server: Sapi, rows: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
