@@ -21,7 +21,7 @@ from qcompile.cli.options import (
     page_of,
 )
 from qcompile.cli.parsing import UsageError, add_command
-from qcompile.cli.train_leap import add_leap_options, check_place, run_on_leap
+from qcompile.cli.train_leap import add_leap_options, check_place, run_on_leap, solver_at
 from qcompile.cli.trained import write_trained
 from qcompile.data.options import DataOptions, load_data
 from qcompile.data.prepare import PrepareOptions
@@ -297,7 +297,7 @@ def _as_in_the_paper(
             )  # fmt: skip
         bits, loss = trials[0].bits, trials[0].loss
     data, validation, test = parts
-    with bar(_local_solver(options)):
+    with bar(solver_at(options)):
         found = train(
             data,
             method="paper",
@@ -315,11 +315,6 @@ def _as_in_the_paper(
     return found, trials
 
 
-def _local_solver(options: argparse.Namespace) -> str:
-    """Return the name of the solver on this computer."""
-    return options.solver or "anneal"
-
-
 def _machine(options: argparse.Namespace) -> Machine | None:
     """Return the machine that the options name, if they do."""
     return machine_of(options) if names_machine(options) else None
@@ -327,7 +322,7 @@ def _machine(options: argparse.Namespace) -> Machine | None:
 
 def _search(method: str, options: argparse.Namespace) -> SolveOptions:
     """Return how to search: what was asked for, and the defaults of the method."""
-    solver = "leap" if options.on == "leap" else _local_solver(options)
+    solver = solver_at(options)
     usual = default_search(method, solver, options.seed)
     reads = usual.reads if options.reads is None else options.reads
     sweeps = usual.sweeps if options.sweeps is None else options.sweeps

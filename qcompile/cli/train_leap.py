@@ -1,4 +1,4 @@
-"""The options and the work of `train --on leap`."""
+"""Where the rounds of `train` are solved (`--on`), and the work of `train --on leap`."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from qcompile.training.leap_machine import LeapMachine
 from qcompile.training.on_leap import cost_on_leap, train_on_leap
 from qcompile.training.trained import Trained
 
-__all__ = ["PLACES", "add_leap_options", "check_place", "run_on_leap"]
+__all__ = ["PLACES", "add_leap_options", "check_place", "run_on_leap", "solver_at"]
 
 
-PLACES = ("local", "leap")
+PLACES = ("local", "rehearse", "leap")
 # Options that only a training on Leap has, and their defaults.
 _LEAP: dict[str, Any] = {
     "budget": None,
     "label": "qcompile",
     "dry_run": False,
     "yes": False,
+    "again": False,
     "profile": None,
     "region": None,
     "jobs": None,
@@ -46,8 +47,8 @@ def add_leap_options(command: argparse.ArgumentParser) -> None:
         "--on",
         choices=PLACES,
         default="local",
-        help="where the rounds are solved: on this computer, or on a QPU of Leap, which --solver "
-        "then names (local)",
+        help="where the rounds are solved: on this computer, on a simulated --machine with its "
+        "published errors, or on a QPU of Leap, which --solver then names (local)",
     )
     group.add_argument(
         "--budget",
@@ -59,6 +60,9 @@ def add_leap_options(command: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--dry-run", action="store_true", help="show the cost and send nothing")
     group.add_argument("-y", "--yes", action="store_true", help="do not ask before sending")
+    group.add_argument(
+        "--again", action="store_true", help="train even if the same training is not finished"
+    )
     add_timeout_option(group)
     add_grace_option(group)
     add_connection_options(command)
@@ -66,16 +70,26 @@ def add_leap_options(command: argparse.ArgumentParser) -> None:
 
 def check_place(options: argparse.Namespace, method: str, solvers: Sequence[str]) -> None:
     """Raise UsageError for options that do not belong to the place where rounds are solved."""
-    if options.on == "local":
-        for name, usual in _LEAP.items():
-            if getattr(options, name) != usual:
-                raise UsageError(f"--{name.replace('_', '-')} is for --on leap; add that")
-        if options.solver not in (None, *solvers):
-            raise UsageError(
-                f"--solver {options.solver}; expected one of {', '.join(solvers)}; with --on leap "
-                "the name of a QPU"
-            )
+    if options.on == "leap":
+        _check_leap(options, method)
         return
+    for name, usual in _LEAP.items():
+        if getattr(options, name) != usual:
+            raise UsageError(f"--{name.replace('_', '-')} is for --on leap; add that")
+    if options.on == "rehearse" and options.solver is not None:
+        raise UsageError(
+            f"--solver {options.solver} with --on rehearse, where a simulated --machine is the "
+            "solver; leave it out"
+        )
+    if options.solver not in (None, *solvers):
+        raise UsageError(
+            f"--solver {options.solver}; expected one of {', '.join(solvers)}; with --on leap the "
+            "name of a QPU"
+        )
+
+
+def _check_leap(options: argparse.Namespace, method: str) -> None:
+    """Raise UsageError for what a training on Leap does not have."""
     if method == "paper":
         raise UsageError(
             "--on leap trains in rounds, without the options of --method paper; send one problem "
@@ -88,9 +102,14 @@ def check_place(options: argparse.Namespace, method: str, solvers: Sequence[str]
     for name in ("machine", "yield_", "dead_qubits", "dead_couplers", "sweeps", "dask"):
         if getattr(options, name):
             shown = name.strip("_").replace("_", "-")
-            raise UsageError(
-                f"--{shown} with --on leap, where --solver names the QPU; leave it out"
-            )
+            raise UsageError(f"--{shown} with --on leap, which has a QPU; leave it out")
+
+
+def solver_at(options: argparse.Namespace) -> str:
+    """Return what looks for the steps of the rounds, at the place that --on names."""
+    if options.on == "local":
+        return options.solver or "anneal"
+    return str(options.on)  # both are names of solvers
 
 
 def run_on_leap(work: RoundsTask, options: argparse.Namespace) -> Trained | None:
@@ -104,6 +123,7 @@ def run_on_leap(work: RoundsTask, options: argparse.Namespace) -> Trained | None
         label=options.label,
         timeout=options.timeout,
         patience=patience_of(options),
+        again=options.again,
     )
     given = options.rounds is not None
     if options.dry_run:

@@ -15,13 +15,13 @@ from typing import Any
 
 import orjson
 
-from qcompile.errors import FormatError, QcompileError
+from qcompile.errors import FormatError, InputError, QcompileError
 from qcompile.files import atomic, guarded
 from qcompile.files.classifier import save_classifier
 from qcompile.files.rows import load_rows, save_rows
 from qcompile.leap.folder import JOB_ID, JobFolder, digest_of
 from qcompile.leap.job import Job
-from qcompile.leap.job_store import TRAINING, new_folder, read_job
+from qcompile.leap.job_store import TRAINING, is_training, job_folders, new_folder, read_job
 from qcompile.leap.records import ANSWERED, CANCELLED, DONE, OVER, READY, Solver
 from qcompile.solvers.options import SolveOptions
 from qcompile.stages.classifier import Classifier
@@ -141,6 +141,7 @@ class TrainingJob(JobFolder):
             budget=None if budget is None else guarded.finite(budget),
             options=RoundOptions(**{**options, "time_limit": limit}),
             search=SolveOptions(
+                "leap",
                 reads=guarded.whole_number(search["reads"]),
                 keep=guarded.whole_number(search["keep"]),
                 seed=guarded.whole_number(search["seed"]),
@@ -252,15 +253,41 @@ def _order(folder: Path) -> tuple[int, ...]:
     return tuple(int(part) for part in parts if part.isdigit())
 
 
-def create_training(job: TrainingJob, parts: Mapping[str, Dataset]) -> TrainingJob:
-    """Write the folder of a new training, and return it with the digest of its rows."""
+def create_training(
+    job: TrainingJob, parts: Mapping[str, Dataset], *, again: bool = True
+) -> TrainingJob:
+    """Write the folder of a new training, and return it with the digest of its rows.
+
+    Unless `again`, raise InputError if there is one of the same rows that is not finished.
+    """
     with new_folder(job.folder) as draft:
         save_rows(parts, draft / "rows.npz")
         job = replace(job, digests={"rows.npz": digest_of(draft / "rows.npz")})
+        if not again:
+            _refuse_twin(job)
         with atomic.write_atomically(draft / "job.json") as stream:
             content = {**guarded.header_of(TRAINING), **job.to_dict()}
             stream.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
     return job
+
+
+def _refuse_twin(job: TrainingJob) -> None:
+    """Raise InputError if an unfinished training asks for the same: it would be paid for twice."""
+    for folder in filter(is_training, job_folders(job.folder.parent)):
+        try:
+            other = read_training(folder)
+        except QcompileError:
+            continue
+        same = all(
+            getattr(other, name) == getattr(job, name)
+            for name in ("digests", "options", "search", "chain_strength")
+        )
+        if same and not other.progress.ended:
+            raise InputError(
+                f"job {other.id} is the same training and is not finished: continue it with "
+                f"`qcompile resume {other.id}`, end it with `qcompile cancel {other.id}`, or begin "
+                "a second one with again=True"
+            )
 
 
 def read_training(folder: Path) -> TrainingJob:

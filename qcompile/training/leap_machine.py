@@ -27,7 +27,9 @@ class LeapMachine:
     `solver`, `profile` and `region` are as in Ocean's configuration. `budget` is the most QPU
     access time of a training, in seconds or as a text such as "500ms": a round is sent only if
     what the server reported so far and the prediction for the round are within it. `jobs` is the
-    folder of all jobs. All waiting for the server together takes at most `timeout` seconds.
+    folder of all jobs. All waiting for the server together takes at most `timeout` seconds. A
+    training that is not finished is not begun a second time unless `again` is True.
+
     It can be copied and pickled: each training that it is given to is a job of its own, with a
     budget of its own.
 
@@ -44,6 +46,7 @@ class LeapMachine:
     chain_strength: float | str = "torque"
     timeout: float = 3600.0
     patience: Patience | None = None
+    again: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", normal_label(self.label))

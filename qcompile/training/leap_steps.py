@@ -209,7 +209,7 @@ class LeapSteps:
     def keep(self, classifier: Classifier, found: Found) -> None:
         """Write the best classifier so far, and how far the training has come."""
         if len(found.rounds) > self._progress.rounds:  # a replay knows less than the folder
-            self._record(classifier, found.objective, len(found.rounds), "")
+            self._record(classifier, found.objective, len(found.rounds), self.ended)
 
     def finish(self, classifier: Classifier, objective: float, rounds: int, ended: str) -> None:
         """Write the result; a training that was interrupted has not ended."""

@@ -150,14 +150,21 @@ def _new_training(
         region=machine.region or "",
         budget=machine.seconds,
         options=work.options,
-        search=replace(work.solver, solver="leap"),
+        search=replace(work.solver, solver="leap", parameters=dict(work.solver.parameters or {})),
         cost=cost,
     )
     parts = {"train": work.rows, "validation": work.validation, "test": work.test}
     with alone_in(place):
-        training = create_training(training, {k: v for k, v in parts.items() if v is not None})
-    owners.claim(training)
+        known = {name: part for name, part in parts.items() if part is not None}
+        training = create_training(training, known, again=machine.again)
+    _claim(training)
     return training
+
+
+def _claim(training: TrainingJob) -> None:
+    """Record that the training belongs to its present folder."""
+    with owners.alone_with(training):
+        owners.claim(training)
 
 
 def _run(
@@ -209,7 +216,7 @@ def resume_training(
             f"job {training.id}: {training.folder} is a copy of {original}: resume it there, or "
             "delete that folder and resume it here"
         )
-    owners.claim(training)
+    _claim(training)
 
     def opened() -> AbstractContextManager[Leap]:
         return _connected(training, how, solver)
