@@ -48,17 +48,17 @@ def describe_expected(
 
 
 def _in_words(found: ExpectedLoss) -> dict[str, Any]:
-    """Return the figures; the text says by what the losses are caused, and if they are bounds."""
+    """Return the figures; the text of the first says all that matters in a line."""
     least = "at least " if found.at_least else ""
-    energy = (
-        f"{least}{found.energy:.3g}, as errors of {found.machine} make another state the lowest"
-    )
-    if not found.changed:
-        energy = f"0, as errors of {found.machine} leave the same state the lowest"
-    shown: dict[str, Any] = {"expected energy loss": Worded(found.energy, energy)}
+    if found.changed:
+        text = f"{least}{found.energy:.3g}, by errors of {found.machine}"
+    else:
+        text = f"0: errors of {found.machine} leave the same state the lowest"
+    if found.changed and found.error is not None:
+        text += f"; {found.error:+.4f} to the training error of {found.best_error:.4f}"
+    shown: dict[str, Any] = {"expected energy loss": Worded(found.energy, text)}
     if found.error is not None:
-        text = f"{found.error:+.4f}, from {found.best_error:.4f} of the lowest state"
-        shown["expected error loss"] = Worded(found.error, text)
+        shown["expected error loss"] = found.error
     shown["share of draws with another lowest state"] = found.changed
     return shown
 

@@ -26,7 +26,7 @@ def with_other_bits(qubo: Qubo, rows: Dataset | None) -> dict[int, Qubo]:
     if rows is None or encoding is None or loss is None or qubo.around is not None:
         raise InputError(
             "compare_bits for a problem without its training rows; expected one that was compiled "
-            "from data, and the rows: give data="
+            "from data, and its rows at hand"
         )
     if encoding.bounds is not None:
         raise InputError("compare_bits for a pruned problem: its weights differ in their bits")

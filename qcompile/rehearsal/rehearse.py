@@ -137,7 +137,7 @@ def _rows(qubo: Qubo, data: Dataset | str | Path | None) -> Dataset | None:
     if data is None:
         return recorded_rows(qubo)
     if qubo.preparation is None or qubo.encoding is None:
-        raise InputError("data= for a problem that was not compiled from data: leave them out")
+        raise InputError("rows for a problem that was not compiled from data: leave them out")
     rows = data if isinstance(data, Dataset) else prepared(str(data), qubo)
     if rows.features != qubo.preparation.features:
         raise InputError(

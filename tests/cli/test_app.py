@@ -235,8 +235,7 @@ def test_help_and_completion_import_nothing_heavy() -> None:
     ("line", "passes"),
     [
         ("compile data.svm --bits 1 --scale standard --prune --emit qubo.json",
-         ["read", "prepare", "moments", "fit loss", "prune", "discretize", "quadratize", "write",
-          "expected loss"]),
+         ["read", "prepare", "moments", "fit loss", "prune", "discretize", "quadratize", "write"]),
         ("compile data.svm --bits 1", ["read columns, in pieces", "read and moments, in pieces",
                                        "fit loss", "discretize", "quadratize", "write",
                                        "expected loss"]),

@@ -59,7 +59,7 @@ def tried_by_hand(qubo: Qubo, machine: Machine, errors: float) -> np.ndarray:
         true[np.argmin(energies[:, None] + moves @ rng.standard_normal((moves.shape[1], 100)), 0)]
         for _ in range(DRAWS // 100)
     ]
-    return np.concatenate(lost) - true.min()
+    return np.asarray(np.concatenate(lost) - true.min())
 
 
 @pytest.mark.parametrize(

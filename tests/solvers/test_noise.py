@@ -81,7 +81,7 @@ def test_what_is_out_of_range_is_refused() -> None:
         {"beta": 0.0}, {"beta": ()}, {"beta": float("nan")}, {"beta": (1.0, -1.0)},
     ):  # fmt: skip
         with pytest.raises(InputError, match="expected"):
-            models_of(machine, **options)  # type: ignore[arg-type]
+            models_of(machine, **options)
 
 
 def test_solve_takes_one_draw_and_the_seed_chooses_it() -> None:
