@@ -17,7 +17,7 @@ import numpy as np
 
 from qcompile import Qubo, account, compile, quadratize
 
-SETS = ("breast-cancer", "synthetic:features=12", "heart", "australian", "german", "ionosphere")
+SETS = ("breast-cancer", "synthetic:features=12")
 ERRORS = (0.01, 0.02)
 
 
