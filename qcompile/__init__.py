@@ -18,8 +18,9 @@ from qcompile.data.split import add_noise, folds, shuffle, split
 from qcompile.embedding.complete import complete_chains, largest_clique, with_chains
 from qcompile.embedding.embed import EmbeddingNotFound, embed, find_embedding
 from qcompile.embedding.preflight import preflight
+from qcompile.embedding.programming import make_program
 from qcompile.embedding.quality import quality
-from qcompile.embedding.unembed import unembed
+from qcompile.embedding.unembed import unembed, unembed_program
 from qcompile.errors import FormatError, InputError, LeapError, MemoryLimitError, QcompileError
 from qcompile.files.classifier import load_classifier, save_classifier
 from qcompile.files.embedding import load_embedding, save_embedding
@@ -31,11 +32,11 @@ from qcompile.files.moments import load_moments, save_moments
 from qcompile.files.pubo import load_pubo, save_pubo
 from qcompile.files.qubo import load_qubo, save_qubo
 from qcompile.files.samples import load_samples, save_samples
+from qcompile.jobs import cancel, list_jobs, load_job, resume
 from qcompile.leap.job import Job
-from qcompile.leap.job_store import list_jobs, load_job
 from qcompile.leap.nonlinear import to_nonlinear
 from qcompile.leap.retry import Patience
-from qcompile.leap.submission import Submission, cancel, resume, submit
+from qcompile.leap.submission import Submission, submit
 from qcompile.moments.accumulate import moments_of
 from qcompile.moments.dask import moments_dask
 from qcompile.moments.local import fit_around
@@ -49,8 +50,13 @@ from qcompile.reduction.accounting import account
 from qcompile.reduction.estimate import estimate
 from qcompile.reduction.quadratize import QuboOptions, quadratize
 from qcompile.reduction.restore import restore
+from qcompile.rehearsal.expected_loss import ExpectedLoss, expected_loss
+from qcompile.rehearsal.record import Rehearsal
+from qcompile.rehearsal.rehearse import rehearse
+from qcompile.rehearsal.training import TrainingRehearsal, rehearse_training
 from qcompile.solvers.anneal import anneal
 from qcompile.solvers.anneal_margins import anneal_examples
+from qcompile.solvers.descent import descend
 from qcompile.solvers.options import SolveOptions
 from qcompile.solvers.solve import SOLVERS, solve
 from qcompile.stages.classifier import Classifier
@@ -63,11 +69,15 @@ from qcompile.stages.machine import Machine
 from qcompile.stages.machine_facts import Temperature, Timing
 from qcompile.stages.moments import Moments
 from qcompile.stages.preparation import Preparation
+from qcompile.stages.program import Program
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Ancillas, Qubo
 from qcompile.stages.samples import Samples
 from qcompile.stages.step import Step
 from qcompile.training.cross_validation import cross_validate
+from qcompile.training.leap_cost import TrainingCost
+from qcompile.training.leap_job import TrainingJob
+from qcompile.training.leap_machine import LeapMachine
 from qcompile.training.rounds import Round, RoundOptions
 from qcompile.training.train import Trained, train
 
@@ -83,11 +93,13 @@ __all__ = [
     "Embedding",
     "EmbeddingNotFound",
     "Encoding",
+    "ExpectedLoss",
     "FormatError",
     "InputError",
     "Job",
     "Judgement",
     "LeapError",
+    "LeapMachine",
     "LocalFit",
     "Loss",
     "LossOptions",
@@ -98,12 +110,15 @@ __all__ = [
     "Patience",
     "PolynomialLossClassifier",
     "Preparation",
+    "Program",
     "Pubo",
     "PuboSampler",
     "QLoss",
     "QcompileError",
     "Qubo",
     "QuboOptions",
+    "Rehearsal",
+    "RehearsedMachine",
     "Round",
     "RoundOptions",
     "Samples",
@@ -113,6 +128,9 @@ __all__ = [
     "Temperature",
     "Timing",
     "Trained",
+    "TrainingCost",
+    "TrainingJob",
+    "TrainingRehearsal",
     "ZeroOneLoss",
     "__version__",
     "account",
@@ -126,10 +144,12 @@ __all__ = [
     "complete_chains",
     "cross_validate",
     "decode",
+    "descend",
     "discretize",
     "discretize_step",
     "embed",
     "estimate",
+    "expected_loss",
     "find_embedding",
     "fit_around",
     "fit_loss",
@@ -148,6 +168,7 @@ __all__ = [
     "load_qubo",
     "load_samples",
     "machine_from_sampler",
+    "make_program",
     "moments_dask",
     "moments_of",
     "preflight",
@@ -156,6 +177,8 @@ __all__ = [
     "quality",
     "read",
     "read_pubo",
+    "rehearse",
+    "rehearse_training",
     "restore",
     "resume",
     "save_classifier",
@@ -172,6 +195,7 @@ __all__ = [
     "to_nonlinear",
     "train",
     "unembed",
+    "unembed_program",
     "verify",
     "warnings_for",
     "with_chains",
@@ -198,4 +222,8 @@ def __getattr__(name: str) -> _Any:
         from qcompile.solvers.mock_machine import MockMachine
 
         return MockMachine
+    if name == "RehearsedMachine":
+        from qcompile.solvers.rehearsed_machine import RehearsedMachine
+
+        return RehearsedMachine
     raise AttributeError(f"module 'qcompile' has no attribute {name!r}")

@@ -85,6 +85,7 @@ class CompileOptions(DataAndLossOptions, total=False):
     cover: str
     strength: float
     max_ancillas: int | None
+    compress: bool | float
     time_limit: float
 
 

@@ -19,7 +19,6 @@ from qcompile.solvers.options import SolveOptions
 from qcompile.stages.arrays import frozen
 from qcompile.stages.dataset import Dataset, answers
 from qcompile.stages.preparation import Preparation
-from qcompile.training.rounds import RoundOptions
 from qcompile.training.train import default_search, train
 from qcompile.training.trained import Trained
 
@@ -38,9 +37,13 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     or if one of its parameters is given: `order`, `bits`, `fit_to`, `omega`, `prior_std`, `l0` or
     `weight_range`.
 
-    Binary only. `solver` is a name of `qcompile.solve`, "descent" (L-BFGS, rounds only) or any
-    dimod sampler. Rows may be sparse. `scale` brings features to comparable size first, `bias`
-    appends a constant one. `keep` weights are compared on the share `validation` of the rows.
+    Binary only. `solver` is a name of `qcompile.solve`, "descent" (L-BFGS, rounds only), any dimod
+    sampler, or a QPU: "leap" or a `LeapMachine`, which holds names and settings, so that clones and
+    grid searches work. Each fit on a QPU is a job of its own (`job_`), and its budget is that of
+    one fit. `rounds` is None for 100, on Leap 40 for each block.
+
+    Rows may be sparse. `scale` brings features to comparable size first, `bias` appends a constant
+    one. `keep` weights are compared on the share `validation` of the rows.
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> x, y = load_breast_cancer(return_X_y=True)
@@ -68,7 +71,7 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         reads: int | None = None,
         keep: int = 50,
         sweeps: int | None = None,
-        rounds: int = 100,
+        rounds: int | None = None,
         starts: int = 1,
         block: int | None = None,
         time_limit: float | None = None,
@@ -120,6 +123,7 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         self.loss_ = found.loss
         self.l2_ = found.l2
         self.rounds_ = found.rounds
+        self.job_ = None if found.job is None else found.job.id
         self.n_iter_ = max(1, len(found.rounds))
         self.method_ = found.method
         energy = found.classifier.source.energy
@@ -159,10 +163,9 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
                 "order=, bits=, fit_to=, omega=, prior_std=, l0= and weight_range= belong to "
                 'method="paper"'
             )
-        settings = RoundOptions(rounds=self.rounds, starts=self.starts, block=self.block)
         return train(
-            data, method=method, l2=self.l2, rounds=settings, time_limit=limit, preparation=how,
-            **shared,
+            data, method=method, l2=self.l2, rounds=self.rounds, starts=self.starts,
+            block=self.block, time_limit=limit, preparation=how, **shared,
         )  # fmt: skip
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:

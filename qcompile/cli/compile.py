@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from qcompile.cli.describe import (
     describe_pubo,
     describe_qubo,
 )
+from qcompile.cli.expected import describe_expected, rows_at_hand
 from qcompile.cli.options import (
     add_dask_option,
     add_data_options,
@@ -167,7 +169,10 @@ def _run_compile(options: argparse.Namespace) -> None:
         **describe_pubo(compiled.pubo),
     }
     if reduced is not None:
-        summary |= describe_qubo(reduced) | describe_fit(reduced, options)
+        summary |= describe_qubo(reduced) | describe_expected(
+            reduced, options, partial(rows_at_hand, options.data, reduced)
+        )
+        summary |= describe_fit(reduced, options)
         if options.compare_dimod:
             summary["dimod ancillas"] = dimod_ancillas(compiled.pubo)
     written = [*(path for _, path in emits), *pages]

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
-import sys
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from qcompile.cli.connection import (
+    add_connection_options,
+    add_grace_option,
+    add_timeout_option,
+    agreed,
+    patience_of,
+)
 from qcompile.cli.describe import describe_judgement, say_notes
 from qcompile.cli.options import add_reads_option, add_report_option, chain_strength, page_of
 from qcompile.cli.output import FORMATS, show, show_rows
 from qcompile.cli.parsing import UsageError, add_command
+from qcompile.cli.trained import write_trained
 from qcompile.cli.wording import in_options
 from qcompile.data.replay import recorded_rows
 from qcompile.embedding.unembed import REPAIRS
@@ -22,21 +27,27 @@ from qcompile.files import embedding as embedding_files
 from qcompile.files.classifier import save_classifier
 from qcompile.files.interchange import load_problem
 from qcompile.files.samples import save_samples
+from qcompile.jobs import all_jobs, cancel, load_job, resume
 from qcompile.leap.client import SOLVER_TYPES
 from qcompile.leap.cost import Cost
 from qcompile.leap.job import Job, jobs_folder
-from qcompile.leap.job_store import Damaged, load_job, scan_jobs
+from qcompile.leap.job_store import Damaged
 from qcompile.leap.records import CANCELLED, DONE, FAILED
-from qcompile.leap.retry import Patience
-from qcompile.leap.submission import Submission, cancel, resume, status_text, submit
+from qcompile.leap.submission import Submission, status_text, submit
 from qcompile.objective.judgement import Judgement, judge
 from qcompile.report import page
 from qcompile.report.gather import job_run
 from qcompile.runtime.progress import bar
 from qcompile.runtime.text import printable
 from qcompile.runtime.timing import passing
+from qcompile.training.leap_job import TrainingJob
+from qcompile.training.on_leap import status_of
+from qcompile.training.trained import Trained
 
 __all__ = ["add_commands"]
+
+
+_OF_TRAININGS = ("rounds", "objective", "seconds billed")
 
 
 def add_commands(commands: Any) -> None:
@@ -61,7 +72,7 @@ def _add_submit_command(commands: Any) -> None:
         takes_data=False,
     )
     command.add_argument("problem", metavar="FILE", help="a qubo or pubo file (.json, .npz)")
-    _add_connection_options(command)
+    add_connection_options(command)
     solver = command.add_argument_group("solver and its parameters")
     solver.add_argument(
         "-s", "--solver", metavar="NAME", help="name of the solver (default: Ocean's choice)"
@@ -128,7 +139,16 @@ def _add_resume_command(commands: Any) -> None:
         takes_data=False,
     )
     command.add_argument("job", metavar="JOB", help="its id, the start of its id, or its folder")
-    _add_connection_options(command)
+    training = command.add_argument_group("training")
+    training.add_argument(
+        "-s", "--solver", metavar="NAME", help="go on with another QPU, with new chains"
+    )
+    training.add_argument(
+        "--budget",
+        metavar="TIME",
+        help="most QPU access time of all rounds, those before included: 2s, 500ms or 1.5",
+    )
+    add_connection_options(command)
     _add_account_option(command)
     _add_waiting_options(command)
     command.set_defaults(run=_run_resume)
@@ -165,17 +185,10 @@ def _add_cancel_command(commands: Any) -> None:
         takes_data=False,
     )
     command.add_argument("job", metavar="JOB", help="its id, the start of its id, or its folder")
-    _add_connection_options(command)
+    add_connection_options(command)
     _add_account_option(command)
-    _add_grace_option(command)
+    add_grace_option(command)
     command.set_defaults(run=_run_cancel)
-
-
-def _add_connection_options(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("connection (default: Ocean's configuration)")
-    group.add_argument("-p", "--profile", metavar="NAME", help="profile in dwave.conf")
-    group.add_argument("--region", metavar="CODE", help="region, for example eu-central-1")
-    group.add_argument("--jobs", metavar="FOLDER", help="folder of all jobs (QCOMPILE_JOBS)")
 
 
 def _add_account_option(group: Any) -> None:
@@ -194,30 +207,8 @@ def _add_waiting_options(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--no-wait", action="store_true", help="stop when it is on the server; resume fetches it"
     )
-    group.add_argument(
-        "--timeout",
-        type=float,
-        default=3600.0,
-        metavar="S",
-        help="seconds to wait for the server, all requests together (3600)",
-    )
-    _add_grace_option(group)
-
-
-def _add_grace_option(group: Any) -> None:
-    group.add_argument(
-        "--grace",
-        type=float,
-        default=60.0,
-        metavar="S",
-        help="seconds to look for a job of unknown outcome before it is sent again (60)",
-    )
-
-
-def _patience(options: argparse.Namespace) -> Patience:
-    if not 0 <= options.grace < math.inf:
-        raise UsageError(f"--grace {options.grace:g}; expected a finite number of seconds")
-    return Patience(grace=options.grace)
+    add_timeout_option(group)
+    add_grace_option(group)
 
 
 def _run_submit(options: argparse.Namespace) -> None:
@@ -252,10 +243,10 @@ def _run_submit(options: argparse.Namespace) -> None:
             jobs=options.jobs,
             again=options.again,
             dry_run=options.dry_run,
-            confirm=None if options.dry_run else _confirmation(options),
+            confirm=None if options.dry_run else lambda cost: agreed(_in_words(cost), options),
             wait=not options.no_wait,
             timeout=options.timeout,
-            patience=_patience(options),
+            patience=patience_of(options),
         )
     if options.dry_run:
         show(found.cost.to_dict() if options.json else _in_words(found.cost), options)
@@ -263,23 +254,6 @@ def _run_submit(options: argparse.Namespace) -> None:
         raise UsageError("nothing was sent: the cost was not confirmed")
     else:
         _show(found, options, outputs)
-
-
-def _confirmation(options: argparse.Namespace) -> Callable[[Cost], bool]:
-    """Return a function that shows the cost and asks whether to submit, except with --yes."""
-
-    def confirm(cost: Cost) -> bool:
-        if not options.quiet:
-            for name, value in _in_words(cost).items():
-                print(f"{printable(name):<16}  {printable(value)}", file=sys.stderr)
-        if options.yes:
-            return True
-        if not sys.stdin.isatty():
-            raise UsageError("nothing was sent: standard input is not a terminal; add --yes")
-        print("Submit? [y/N] ", end="", file=sys.stderr, flush=True)
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-    return confirm
 
 
 def _in_words(cost: Cost) -> dict[str, Any]:
@@ -321,18 +295,26 @@ def _parameters(options: argparse.Namespace) -> dict[str, Any]:
 def _run_resume(options: argparse.Namespace) -> None:
     outputs = _outputs(options)
     atomic.check_outputs(outputs)
+    if options.samples and isinstance(load_job(options.job, options.jobs), TrainingJob):
+        raise UsageError("--samples: a training has those of each round in its job folder")
     with bar("Leap"), passing("resume"):
         found = resume(
             options.job,
             profile=options.profile,
             region=options.region,
             jobs=options.jobs,
+            solver=options.solver,
+            budget=options.budget,
             wait=not options.no_wait,
             timeout=options.timeout,
             same_account=options.same_account,
-            patience=_patience(options),
+            patience=patience_of(options),
         )
-    _show(found, options, outputs)
+    if isinstance(found, Trained):
+        assert found.job is not None
+        write_trained(found, options, found.job.rows() if options.report else {}, outputs)
+    else:
+        _show(found, options, outputs)
 
 
 def _outputs(options: argparse.Namespace) -> list[str]:
@@ -400,7 +382,9 @@ def _run_jobs(options: argparse.Namespace) -> None:
     if options.job is not None:
         show_rows([_described(load_job(options.job, options.jobs))], options)
         return
-    rows = [_row(job) for job in scan_jobs(options.jobs)]
+    found = all_jobs(options.jobs)
+    trainings = any(isinstance(job, TrainingJob) for job in found)
+    rows = [_row(job, trainings) for job in found]
     if rows:
         show_rows(rows, options)
     elif options.json or options.format == "json":
@@ -409,25 +393,43 @@ def _run_jobs(options: argparse.Namespace) -> None:
         print(f"no jobs in {printable(jobs_folder(options.jobs))}")
 
 
-def _row(job: Job | Damaged) -> dict[str, Any]:
+def _row(job: Job | TrainingJob | Damaged, trainings: bool) -> dict[str, Any]:
+    """Return the line of a job; if there are `trainings`, with what only they have."""
     if isinstance(job, Damaged):
-        names = ("solver", "reads", "problems", "label", "data")
-        return {"job": job.folder.name, "stage": "damaged", **dict.fromkeys(names)}
-    return {
+        names = ("solver", "reads", "problems", *(_OF_TRAININGS if trainings else ()))
+        row = {"job": job.folder.name, "stage": "damaged", **dict.fromkeys(names)}
+        return row | {"label": None, "data": None}
+    known = job.progress if isinstance(job, TrainingJob) else None
+    reads = job.search.reads if isinstance(job, TrainingJob) else sum(job.cost.reads) or None
+    row = {
         "job": job.id,
         "stage": job.stage,
-        "solver": job.solver.name,
-        "reads": sum(job.cost.reads) or None,
-        "problems": len(job.parts),
-        "label": job.label,
-        "data": job.source,
+        "solver": job.solver.name if known is None else known.solver,
+        "reads": reads,
+        "problems": len(job.parts) if isinstance(job, Job) else job.progress.rounds,
     }
+    if trainings:
+        found = (None,) * 3 if known is None else (known.rounds, known.objective, known.seconds)
+        row |= dict(zip(_OF_TRAININGS, found, strict=True))
+    return row | {"label": job.label, "data": job.source}
 
 
-def _described(job: Job) -> dict[str, Any]:
+def _described(job: Job | TrainingJob) -> dict[str, Any]:
+    if isinstance(job, TrainingJob):
+        return {
+            **_row(job, True),
+            "created": job.created,
+            "ended": job.progress.ended or None,
+            "budget": job.progress.budget,
+            "rounds at most": job.cost.rounds,
+            "seconds_estimated": job.cost.seconds,
+            "endpoint": job.endpoint,
+            "folder": str(job.folder),
+            "next": status_of(job),
+        }
     states = job.states
     return {
-        **_row(job),
+        **_row(job, False),
         "created": job.created,
         "solver_type": job.solver_type,
         "parts": [{"stage": s.stage, "id": s.id, "message": s.message} for s in states],
@@ -447,8 +449,11 @@ def _run_cancel(options: argparse.Namespace) -> None:
             profile=options.profile,
             region=options.region,
             same_account=options.same_account,
-            patience=_patience(options),
+            patience=patience_of(options),
         )
+    if isinstance(job, TrainingJob):
+        show({"job": job.id, "stage": stages[0], "next": status_of(job)}, options)
+        return
     over = all(stage in (CANCELLED, FAILED) for stage in stages)
     summary = {
         "job": job.id,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import Any
 
+from qcompile.cli.expected import describe_expected
 from qcompile.cli.options import add_machine_options, chain_strength, machine_of
 from qcompile.cli.output import FORMATS, show, show_rows
 from qcompile.cli.parsing import NOT_PROVED, UsageError, add_command
 from qcompile.cli.wording import in_options
+from qcompile.data.replay import recorded_rows
 from qcompile.embedding.capacity import largest_bits
 from qcompile.embedding.chain_strength import StrengthTrial, sweep
 from qcompile.embedding.embed import EMBED_METHODS, PREFERENCES, embed
@@ -234,6 +237,8 @@ def _run_embed(options: argparse.Namespace) -> int:
             plot.plot_embedding(embedded.embedding, options.plot)
     found = quality(embedded)
     figures = {**found.to_dict(), "qubits_at_least": least_qubits(qubo, machine)}
+    with bar("expected loss"):
+        figures |= describe_expected(embedded, options, partial(recorded_rows, qubo))
     if not options.json:
         figures["chain_lengths"] = ", ".join(f"{n}: {c}" for n, c in found.chains_by_length)
         figures |= {_strength_name(trial): _in_words(trial) for trial in trials}

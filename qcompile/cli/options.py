@@ -287,6 +287,16 @@ def add_qubo_options(command: argparse.ArgumentParser) -> None:
         help="leave out small terms until K ancillas are enough",
     )
     qubo.add_argument(
+        "--compress",
+        type=float,
+        nargs="?",
+        const=True,
+        default=False,
+        metavar="SHARE",
+        help="leave out terms below the machine's precision; the minimum stays, and every "
+        "assignment keeps SHARE of its height above it (0.9)",
+    )
+    qubo.add_argument(
         "--time-limit",
         type=float,
         default=60.0,
@@ -314,13 +324,32 @@ def page_of(options: argparse.Namespace) -> list[str]:
     return [options.report]
 
 
+class Suggested(tuple[str, ...]):
+    """Words that completion offers for an option; any other one is checked by the command."""
+
+    __slots__ = ()
+
+    def __contains__(self, word: object) -> bool:
+        return True
+
+
 def add_solver_options(
     command: argparse.ArgumentParser, *, seed: bool, rounds: bool = False
 ) -> None:
     """Add the options for the solver; with `rounds` there may be many problems to solve."""
     group = command.add_argument_group("solver")
-    solvers = (*SOLVERS, "descent") if rounds else SOLVERS
-    group.add_argument("--solver", choices=solvers, default="anneal", help="solver to use (anneal)")
+    if rounds:
+        group.add_argument(
+            "--solver",
+            choices=Suggested((*SOLVERS, "descent")),
+            metavar="NAME",
+            help="solver to use: anneal, or another of `solve`, or descent; with --on leap the "
+            "name of a QPU (anneal; Ocean's choice)",
+        )
+    else:
+        group.add_argument(
+            "--solver", choices=SOLVERS, default="anneal", help="solver to use (anneal)"
+        )
     add_reads_option(
         group,
         default=None if rounds else 100,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from qcompile.cli.describe import describe_fit, describe_qubo
+from qcompile.cli.expected import describe_expected
 from qcompile.cli.options import add_qubo_options
 from qcompile.cli.output import show
 from qcompile.cli.parsing import UsageError, add_command
@@ -34,6 +35,7 @@ def add_commands(commands: Any) -> None:
         summary="reduce a polynomial of any degree to a QUBO",
         example="""
             qcompile quadratize pubo.json -o qubo.json
+            qcompile quadratize pubo.json --compress -o small-range-qubo.json
             qcompile quadratize pubo.json --cover greedy --max-ancillas 3 -o small-qubo.json
         """,
         takes_data=False,
@@ -67,6 +69,7 @@ def _run_quadratize(options: argparse.Namespace) -> None:
         cover=options.cover,
         strength=options.strength,
         max_ancillas=options.max_ancillas,
+        compress=options.compress,
         seed=options.seed,
         time_limit=options.time_limit,
     )
@@ -76,6 +79,7 @@ def _run_quadratize(options: argparse.Namespace) -> None:
         "degree": pubo.degree,
         **{f"terms of degree {j}": count for j, count in enumerate(pubo.terms, 1)},
         **describe_qubo(qubo),
+        **describe_expected(qubo, options),
         **describe_fit(qubo, options),
     }
     if options.compare_dimod:

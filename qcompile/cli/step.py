@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.cli.describe import brief_names, describe_fit, describe_pubo, describe_qubo
+from qcompile.cli.expected import describe_expected
 from qcompile.cli.options import grouped
 from qcompile.cli.output import show
 from qcompile.cli.parsing import UsageError
@@ -79,6 +80,7 @@ def run_step(options: argparse.Namespace, emits: Sequence[tuple[str, str]]) -> N
         "objective around the classifier": fit.constant,
         **describe_pubo(pubo),
         **describe_qubo(qubo),
+        **describe_expected(qubo, options, lambda: data),
         **describe_fit(qubo, options),
     }
     written = [path for _, path in emits]

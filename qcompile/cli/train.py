@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,21 +20,19 @@ from qcompile.cli.options import (
     names_machine,
     page_of,
 )
-from qcompile.cli.output import show
 from qcompile.cli.parsing import UsageError, add_command
-from qcompile.cli.provenance import with_provenance
-from qcompile.cli.wording import in_options
+from qcompile.cli.train_leap import add_leap_options, check_place, run_on_leap, solver_at
+from qcompile.cli.trained import write_trained
 from qcompile.data.options import DataOptions, load_data
 from qcompile.data.prepare import PrepareOptions
 from qcompile.data.split import Parts, prepare_alike, set_aside
 from qcompile.files import atomic
-from qcompile.files.classifier import save_classifier
 from qcompile.objective.fit import LossOptions
-from qcompile.report import page, plot
-from qcompile.report.gather import trained_run
+from qcompile.report import plot
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
+from qcompile.solvers.solve import SOLVERS
 from qcompile.stages.machine import Machine
 from qcompile.training.cross_validation import Trial, cross_validate
 from qcompile.training.in_rounds import RoundsTask, train_in_rounds
@@ -47,9 +44,7 @@ from qcompile.training.train import METHODS, Trained, default_search, train
 __all__ = ["add_commands"]
 
 
-_log = logging.getLogger("qcompile")
-
-
+_SOLVERS = (*SOLVERS, "descent")
 # Options of the paper's method and their defaults: a different value chooses that method.
 _PAPER: dict[str, Any] = {
     "bits": None,
@@ -63,7 +58,7 @@ _PAPER: dict[str, Any] = {
 }
 # Options that only rounds have, and their defaults.
 _ROUNDS: dict[str, Any] = {
-    "rounds": 100,
+    "rounds": None,
     "time_limit": math.inf,
     "starts": 1,
     "block": None,
@@ -83,6 +78,7 @@ def add_commands(commands: Any) -> None:
             qcompile train data.svm --test 0.2 -o model.json
             qcompile train data.svm --l2 cv --validation 0.2 --test 0.2
             qcompile train data.svm --order 3 --bits 4 --features 5 -o model.json
+            qcompile train data.svm --on leap --budget 2s --dry-run
         """,
     )
     command.add_argument("data", metavar="DATA")
@@ -111,6 +107,7 @@ def add_commands(commands: Any) -> None:
     paper.add_argument("--l0", type=float, default=0.0, help="penalty for each nonzero weight (0)")
     _add_part_options(command)
     add_solver_options(command, seed=False, rounds=True)
+    add_leap_options(command)
     add_machine_options(command, default=None)
     add_data_options(command)
     add_loss_options(command, l2=False)
@@ -129,7 +126,10 @@ def _price(text: str) -> float | str:
 def _add_round_options(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("rounds")
     group.add_argument(
-        "--rounds", type=int, default=100, metavar="N", help="make at most N rounds (100)"
+        "--rounds",
+        type=int,
+        metavar="N",
+        help="make at most N rounds (100; on Leap 40 for each block)",
     )
     group.add_argument(
         "--time-limit", type=float, default=math.inf, metavar="S", help="end after S seconds"
@@ -191,41 +191,17 @@ def _run_train(options: argparse.Namespace) -> None:
     grid = _grid(options.grid)
     method, reason = _method(options, grid)
     _check_plot(options, method)
+    check_place(options, method, _SOLVERS)
     work = _in_rounds if method == "rounds" else _as_in_the_paper
     with bar("reading"):
         raw, how = _raw_parts(options)
     parts = prepare_alike(raw, how)
     with dask_cluster(options):
         found, trials = work(options, raw, parts, how, grid)
-    with atomic.all_or_nothing():
-        if options.output:
-            save_classifier(found.classifier, options.output)
-        if options.report:
-            named = dict(zip(("train", "validation", "test"), parts, strict=True))
-            run = with_provenance(trained_run(found, named), options)
-            page.write_report(run, options.report)
-        if options.plot and found.rounds:
-            plot.plot_rounds(found, options.plot)
-    if options.plot and not found.rounds:
-        _log.warning("warning: %s is not written: no round was made", options.plot)
-        written.remove(options.plot)
-    for note in found.notes:
-        _log.warning("warning: %s", in_options(note, options))
-    if options.json:
-        summary = {
-            "method": found.method,
-            "l2": found.l2,
-            "stages": [stage.to_dict() for stage in found.stages],
-            "rounds": [own.to_dict() for own in found.rounds],
-            "where accuracy is lost": [risk.to_dict() for risk in found.risks],
-            "errors": dict(found.errors),
-            "baseline error": found.baseline,
-            "cross-validation": [trial.to_dict() for trial in trials],
-        }
-        show(summary, options, written=written)
-    else:
-        shown = {"method": f"{method}{reason}", **_in_words(found, trials)}
-        show(shown, options, written=written)
+    if found is None:  # a dry run
+        return
+    named = dict(zip(("train", "validation", "test"), parts, strict=True))
+    write_trained(found, options, named, written, chosen=reason, trials=trials)
 
 
 def _check_plot(options: argparse.Namespace, method: str) -> None:
@@ -268,12 +244,12 @@ def _in_rounds(
     parts: Parts,
     how: PrepareOptions,
     grid: Mapping[str, Any],
-) -> tuple[Trained, Sequence[L2Trial]]:
+) -> tuple[Trained | None, Sequence[L2Trial]]:
     settings = RoundOptions(
         l2=options.l2 if isinstance(options.l2, float) else None,
         bits=options.step_bits,
         block=options.block,
-        rounds=options.rounds,
+        rounds=RoundOptions.rounds if options.rounds is None else options.rounds,
         time_limit=options.time_limit,
         starts=options.starts,
         radius=options.radius,
@@ -291,6 +267,9 @@ def _in_rounds(
         folds=FOLDS if options.cv is None else options.cv,
         seed=options.seed,
     )
+    if options.on == "leap":
+        with bar("rounds", counted=not (options.yes or options.dry_run)):
+            return run_on_leap(work, options), ()
     with bar("rounds"):
         found = train_in_rounds(work)
     return found, found.trials
@@ -318,7 +297,7 @@ def _as_in_the_paper(
             )  # fmt: skip
         bits, loss = trials[0].bits, trials[0].loss
     data, validation, test = parts
-    with bar(options.solver):
+    with bar(solver_at(options)):
         found = train(
             data,
             method="paper",
@@ -343,31 +322,11 @@ def _machine(options: argparse.Namespace) -> Machine | None:
 
 def _search(method: str, options: argparse.Namespace) -> SolveOptions:
     """Return how to search: what was asked for, and the defaults of the method."""
-    usual = default_search(method, options.solver, options.seed)
+    solver = solver_at(options)
+    usual = default_search(method, solver, options.seed)
     reads = usual.reads if options.reads is None else options.reads
     sweeps = usual.sweeps if options.sweeps is None else options.sweeps
-    return SolveOptions(options.solver, reads, options.keep, sweeps, options.seed)
-
-
-def _in_words(found: Trained, trials: Sequence[Trial | L2Trial]) -> dict[str, str]:
-    """Return the trials, the stages, the risks and the errors of a training as text."""
-    shown: dict[str, str] = {}
-    for trial in trials:
-        setting = ", ".join(
-            f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
-            for name, value in trial.setting.items()
-        )
-        shown[f"cv: {setting}"] = f"validation error {trial.error:.4f} ± {trial.spread:.4f}"
-    for stage in found.stages:
-        shown[f"stage {stage.name}"] = f"{stage.seconds:.3f} s, {stage.size}"
-    if found.l2 is not None:
-        shown["l2"] = f"{found.l2:.4g}"
-    for risk in found.risks:
-        shown[risk.classifier] = f"objective {risk.objective:.6f}, 0-1 risk {risk.error:.4f}"
-    for part, error in found.errors.items():
-        shown[f"{part} error"] = f"{error:.4f}"
-    shown["baseline error"] = f"{found.baseline:.4f}, of always predicting the more frequent label"
-    return shown
+    return SolveOptions(solver, reads, options.keep, sweeps, options.seed)
 
 
 def _raw_parts(options: argparse.Namespace) -> tuple[Parts, PrepareOptions]:

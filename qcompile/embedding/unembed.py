@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.embedded import Embedded, Embedding
+from qcompile.stages.program import Program
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.record import Record
 from qcompile.stages.samples import Samples, alike
 
-__all__ = ["REPAIRS", "Unembedding", "chains_id", "unembed"]
+__all__ = ["REPAIRS", "Unembedding", "chains_id", "unembed", "unembed_program"]
 
 
 REPAIRS = ("majority", "energy", "discard")
@@ -46,9 +48,40 @@ def unembed(embedded: Embedded, samples: Any, *, repair: str = "majority") -> Sa
     broken chains as long as that lowers the energy, "discard" leaves the sample out. Ancillas are
     recomputed from their factors, and every energy is that of the polynomial.
     """
+    _check_repair(repair)
+    return _unembed(embedded, *_read(embedded.qubits, samples), repair)
+
+
+def unembed_program(
+    program: Program, samples: Any, *, repair: str = "majority"
+) -> tuple[Samples, ...]:
+    """Return the bits of each copy of a program, as `unembed` does for one problem.
+
+    `samples` is a dimod SampleSet over the machine's qubits, or rows of -1/+1 (or 0/1) in the order
+    of ``program.qubits``. The gauge is undone. Row k of each copy is of the same read.
+    """
+    _check_repair(repair)
+    ups, occurrences, info = _read(program.qubits, samples)
+    reversed_ = program.signs < 0
+    return tuple(
+        _unembed(copy, ups[:, place] ^ reversed_[place], occurrences, info, repair)
+        for copy, place in zip(program.copies, program.places, strict=True)
+    )
+
+
+def _check_repair(repair: str) -> None:
     if repair not in REPAIRS:
         raise InputError(f"repair {repair!r}; expected one of {', '.join(REPAIRS)}")
-    ups, occurrences, info = _read(embedded, samples)
+
+
+def _unembed(
+    embedded: Embedded,
+    ups: NDArray[np.bool_],
+    occurrences: NDArray[np.int64],
+    info: Mapping[str, Any],
+    repair: str,
+) -> Samples:
+    """Return the samples of qubits that are 1, in the order of the embedded problem."""
     share = _share_of_ones(embedded, ups)
     broken = (share > 0) & (share < 1)
     row = np.arange(len(ups))
@@ -83,24 +116,24 @@ def chains_id(embedding: Embedding) -> str:
 
 
 def _read(
-    embedded: Embedded, samples: Any
+    qubits: NDArray[np.int64], samples: Any
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64], dict[str, Any]]:
-    """Return which qubits are 1, in the order of the embedded problem, occurrences and info."""
+    """Return which of the qubits are 1, occurrences and info."""
     if hasattr(samples, "record") and hasattr(samples, "variables"):
         given = list(samples.variables)
         place = {label: i for i, label in enumerate(given)}
-        missing = [q for q in embedded.qubits.tolist() if q not in place]
+        missing = [q for q in qubits.tolist() if q not in place]
         if missing:
             raise InputError(
-                f"samples without qubit {missing[0]} ({len(missing)} of {len(embedded.qubits)} "
+                f"samples without qubit {missing[0]} ({len(missing)} of {len(qubits)} "
                 "missing): they belong to another problem or embedding"
             )
-        columns = [place[q] for q in embedded.qubits.tolist()]
+        columns = [place[q] for q in qubits.tolist()]
         rows = np.asarray(samples.record.sample)[:, columns]
         occurrences = np.asarray(samples.record.num_occurrences, dtype=np.int64)
         info = dict(samples.info)
     else:
-        rows = _as_rows(samples, len(embedded.qubits))
+        rows = _as_rows(samples, len(qubits))
         occurrences, info = np.ones(len(rows), dtype=np.int64), {}
     if not np.isin(rows, (-1, 0, 1)).all() or (rows.min(initial=0) < 0 and (rows == 0).any()):
         raise InputError("samples with values other than -1 and 1, or 0 and 1")

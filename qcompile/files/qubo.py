@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from qcompile._version import __version__
 from qcompile.errors import FormatError, InputError
 from qcompile.files.atomic import write_atomically
+from qcompile.files.compression import compression_from_dict, compression_to_dict
 from qcompile.files.guarded import (
     FORMAT_VERSION,
     as_record,
@@ -121,6 +122,7 @@ def _metadata(qubo: Qubo, pubo: Pubo | None) -> dict[str, Any]:
         "fingerprint": None,
         **step_to_dict(encoding),
         **around_to_dict(qubo.around),
+        **compression_to_dict(qubo.compression),
     }
     if pubo is not None:
         mark = fingerprint(_kept(qubo, pubo))
@@ -382,6 +384,7 @@ def _assemble(
         truncated=None
         if truncated is None
         else Pubo.from_dict({tuple(t): finite(v) for t, v in truncated}, variables=logical),
+        compression=compression_from_dict(known, logical),
         origin=Origin(
             encoding=encoding,
             loss=None if record is None else loss_from_dict(record),

@@ -17,10 +17,10 @@ from qcompile.errors import FormatError
 from qcompile.files.atomic import write_atomically
 from qcompile.files.guarded import as_record, explained, read_json
 from qcompile.runtime import memory
-from qcompile.stages.arrays import frozen
+from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.problem import Problem
 from qcompile.stages.qubo import Qubo
-from qcompile.stages.samples import BROKEN, WRONG, Samples, alike, samples_of
+from qcompile.stages.samples import BEFORE, BROKEN, WRONG, Samples, alike, samples_of
 
 __all__ = ["from_sampleset", "load_samples", "sampleset_of", "save_samples"]
 
@@ -46,7 +46,8 @@ def save_samples(samples: Samples, path: str | Path, *, problem: Any = None) -> 
         found = found.relabel_variables(dict(enumerate(problem.labels)), inplace=False)
         found = found.change_vartype(problem.vartype, inplace=False)
     content = found.to_serializable()
-    _spare_integers(content["vectors"]["energy"])
+    for name in {"energy", BEFORE} & content["vectors"].keys():
+        _spare_integers(content["vectors"][name])
     with write_atomically(path) as stream:
         stream.write(orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n")
 
@@ -178,12 +179,25 @@ def from_sampleset(found: Any, problem: Problem) -> Samples:
         chain_breaks=scored.chain_breaks if breaks is None else frozen(breaks, np.float64),
         broken=_counts(binary, BROKEN, occurrences),
         wrong=_counts(binary, WRONG, occurrences),
+        before=_energies_before(binary, scored.energies),
     )
     if read.broken is not None and ((read.broken > 0) != (read.chain_breaks > 0)).any():
         raise FormatError(f"{BROKEN}: differs from chain_break_fraction")
     if with_ancillas:  # every read of this sample has the same ancillas
         return replace(read, wrong=alike(read.violations > 0, occurrences))
     return read
+
+
+def _energies_before(found: Any, energies: Floats) -> Floats | None:
+    """Return the energies before a descent, checked to be none below those after it."""
+    vector = _vector(found, BEFORE)
+    if vector is None:
+        return None
+    before = frozen(vector, np.float64)
+    slack = _SAME * max(1e-300, np.abs(before).max(), np.abs(energies).max())
+    if not (before >= energies - slack).all():
+        raise FormatError(f"{BEFORE}: expected no energy below that of its sample")
+    return before
 
 
 def _counts(

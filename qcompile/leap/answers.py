@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qcompile.embedding.unembed import unembed
+from qcompile.embedding.unembed import unembed_program
 from qcompile.errors import FormatError
 from qcompile.files.samples import from_sampleset, sampleset_of
 from qcompile.leap.nonlinear import NonlinearProblem
 from qcompile.stages.arrays import Floats
-from qcompile.stages.embedded import Embedded
+from qcompile.stages.program import Program
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples, samples_of
@@ -35,13 +35,15 @@ _SAME = 1e-6
 
 def read_qpu_answer(
     answer: Mapping[str, Any],
-    embedded: Embedded,
+    program: Program,
     reads: int,
     *,
     repair: str = "majority",
     complete: bool = True,
-) -> Samples:
-    """Read an answer of a QPU, in the "qp" format, to a problem sent without its offset.
+) -> tuple[Samples, ...]:
+    """Read an answer of a QPU, in the "qp" format, to a program sent without its offset.
+
+    The samples of each copy are returned.
 
     A raw answer has no occurrences: every row is one read. Unless `complete`, only the best rows
     were asked for, and there may be fewer reads.
@@ -54,9 +56,9 @@ def read_qpu_answer(
         occurrences = _numbers(answer, "num_occurrences", "<i4")
     active = _numbers(answer, "active_variables", "<i4")
     order = np.argsort(active, kind="stable")
-    if not np.array_equal(active[order], embedded.qubits):
+    if not np.array_equal(active[order], program.qubits):
         raise FormatError(
-            f"the answer has {len(active)} qubits; expected the {len(embedded.qubits)} of the "
+            f"the answer has {len(active)} qubits; expected the {len(program.qubits)} of the "
             "problem"
         )
     if not len(energies) or len(occurrences) != len(energies) or occurrences.min() < 1:
@@ -68,18 +70,18 @@ def read_qpu_answer(
     total = int(occurrences.sum(dtype=np.int64))
     if total > reads or (complete and total < reads):
         raise FormatError(f"the answer has {total} reads; expected {reads}")
-    _check_energies(energies, embedded.energies(spins) - embedded.offset)
+    _check_energies(energies, program.energies(spins))
     import dimod
 
     found = dimod.SampleSet.from_samples(
-        (spins, embedded.qubits.tolist()),
+        (spins, program.qubits.tolist()),
         dimod.SPIN,
-        energy=energies + embedded.offset,
+        energy=energies + program.offset,
         num_occurrences=occurrences,
         info={"timing": _timing(answer)},
         sort_labels=False,
     )
-    return unembed(embedded, found, repair=repair)
+    return unembed_program(program, found, repair=repair)
 
 
 def read_bqm_answer(answer: Mapping[str, Any], qubo: Qubo) -> Samples:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from qcompile.embedding.copies import find_copies
 from qcompile.embedding.embed import find_embedding
 from qcompile.errors import InputError, QcompileError
 from qcompile.leap.job_store import list_jobs
@@ -14,7 +16,7 @@ from qcompile.stages.embedded import Embedding, check_embedding, problem_id
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
 
-__all__ = ["earlier_chains", "find_chains", "move_chains"]
+__all__ = ["copies_of", "earlier_chains", "find_chains", "move_chains", "move_copies"]
 
 
 _log = logging.getLogger("qcompile")
@@ -48,6 +50,45 @@ def earlier_chains(qubo: Qubo, machine: Machine, jobs: str | Path | None) -> Emb
         _log.info("reusing the chains of job %s", job.id)
         return replace(found, machine=machine)
     return None
+
+
+def copies_of(
+    first: Embedding, qubo: Qubo, machine: Machine, wanted: int | str, seed: int = 0
+) -> tuple[Embedding, ...]:
+    """Return disjoint copies of chains on a machine: so many, or with "auto" all that fit."""
+    if wanted == 1:
+        return (first,)
+    with muted():
+        found = find_copies(qubo, machine, copies=wanted, seed=seed, embedding=first)
+    if wanted != "auto" and len(found) != wanted:
+        raise InputError(f"{wanted} copies; {machine.name} takes {len(found)}: use copies='auto'")
+    return found
+
+
+def move_copies(
+    embeddings: Sequence[Embedding], qubo: Qubo, machine: Machine
+) -> tuple[Embedding, ...]:
+    """Return the same copies on the machine's present graph, or new ones if it lacks some.
+
+    There may be fewer than before.
+    """
+    kept = [move_chains(embedding, qubo, machine) for embedding in embeddings]
+    moved = tuple(embedding for embedding in kept if embedding is not None)
+    if len(moved) == len(embeddings):
+        return moved
+    first = moved[0] if moved else find_chains(qubo, machine)
+    if len(embeddings) == 1:
+        return (first,)
+    found = copies_of(first, qubo, machine, "auto")[: len(embeddings)]
+    found = found if len(found) > len(moved) else moved
+    if len(found) < len(embeddings):
+        _log.warning(
+            "warning: %d of %d copies fit the present graph of %s",
+            len(found),
+            len(embeddings),
+            machine.name,
+        )
+    return found
 
 
 def find_chains(qubo: Qubo, machine: Machine, seed: int = 0) -> Embedding:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import orjson
 
-from qcompile.errors import FormatError, InputError, LeapError
+from qcompile.errors import FormatError, InputError, LeapError, MemoryLimitError
 from qcompile.files import atomic, guarded
 from qcompile.files.classifier import save_classifier
 from qcompile.files.samples import save_samples
@@ -17,18 +19,21 @@ from qcompile.leap import answers
 from qcompile.leap.client import Leap
 from qcompile.leap.job import Job
 from qcompile.leap.nonlinear import nonlinear
-from qcompile.leap.records import ANSWERED, CANCELLED, FAILED, WAITING, Part
+from qcompile.leap.programs import program_of
+from qcompile.leap.records import ANSWERED, CANCELLED, FAILED, READY, WAITING, Part
 from qcompile.leap.redaction import scrub
 from qcompile.leap.strays import Strays
+from qcompile.leap.strength import chosen_strength, has_choice, record_choice
 from qcompile.objective.decode import decode
 from qcompile.runtime.progress import report
 from qcompile.runtime.text import one_line
+from qcompile.solvers.descent import descend
 from qcompile.stages.classifier import Classifier
-from qcompile.stages.embedded import to_embedded
+from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples, merged
 
-__all__ = ["collect", "decode_job", "fetch_lost_answers_again"]
+__all__ = ["choose_strength", "collect", "decode_job", "fetch_lost_answers_again", "read_copies"]
 
 
 _log = logging.getLogger("qcompile")
@@ -115,7 +120,7 @@ def fetch_lost_answers_again(job: Job) -> None:
             continue
         job.problem()  # raises: if the problem or the chains are damaged, the answer is not
         if job.solver_type == "qpu":
-            job.embedding(part)
+            job.embeddings(part)
         try:
             _read_answer(job, part)
         except (FormatError, InputError) as error:
@@ -147,26 +152,67 @@ def _set_aside(job: Job, part: Part) -> None:
 
 
 def _read_answer(job: Job, part: Part) -> Samples:
+    """Read the samples of a part; those of a QPU are those of all copies, one after another."""
+    if job.solver_type == "qpu":
+        copies = read_copies(job, part, job.repair)
+        kept = [int(copy.occurrences.sum()) for copy in copies]
+        ids = {str(copy.info["chains"]) for copy in copies}
+        info = {**copies[0].info, "discarded": sum(copy.info["discarded"] for copy in copies)}
+        if len(ids) > 1:
+            del info["chains"]
+        return merged(copies, {**info, "copies": len(copies), "copy_reads": kept})
     path = job.file(job.answer_path(part).name)
     with guarded.explained(path):
-        answer = guarded.read_json(path)
-        guarded.check_header(answer, "job-answer")
+        answer = _answer_in(path)
         problem = job.problem()
         if job.solver_type == "nl":
             states = job.file(job.answer_path(part, ".bin").name).read_bytes()
             return answers.read_nonlinear_answer(answer, states, nonlinear(problem), problem)
         assert isinstance(problem, Qubo)
-        if job.solver_type == "hybrid":
-            return answers.read_bqm_answer(answer, problem)
-        assert job.chain_strength is not None and part.reads is not None
-        embedded = to_embedded(problem, job.embedding(part), job.chain_strength)
+        return answers.read_bqm_answer(answer, problem)
+
+
+def read_copies(job: Job, part: Part, repair: str) -> tuple[Samples, ...]:
+    """Read the samples of each copy of a part of a QPU's job."""
+    path = job.file(job.answer_path(part).name)
+    with guarded.explained(path):
+        problem = job.problem()
+        assert isinstance(problem, Qubo) and part.reads is not None
         return answers.read_qpu_answer(
-            answer,
-            embedded,
+            _answer_in(path),
+            program_of(job, part, problem),
             part.reads,
-            repair=job.repair,
+            repair=repair,
             complete="max_answers" not in part.parameters,
         )
+
+
+def _answer_in(path: Path) -> dict[str, Any]:
+    answer: dict[str, Any] = guarded.read_json(path)
+    guarded.check_header(answer, "job-answer")
+    return answer
+
+
+def choose_strength(job: Job) -> None:
+    """Choose the chain strength by the answers of the sweep, once; the choice is kept on disk.
+
+    If no trial was answered, the parts that wait for the choice end.
+    """
+    later = [part for part in job.parts if part.phase > 1 and job.state(part).stage == READY]
+    if not later or has_choice(job):
+        return
+    trials = [part for part in job.parts if part.phase == 1]
+    found = [
+        (part.chain_strengths[number % len(part.chain_strengths)], samples)
+        for part in trials
+        if job.state(part).stage == ANSWERED and part.chain_strengths
+        for number, samples in enumerate(read_copies(job, part, "majority"))
+    ]
+    if found:
+        _log.info("the best chain strength is %.6g", record_choice(job, found))
+        return
+    for part in later:
+        job.record(part, stage=CANCELLED, message="not sent: no trial of the sweep was answered")
 
 
 def decode_job(job: Job) -> tuple[Samples, Classifier | None]:
@@ -187,6 +233,8 @@ def decode_job(job: Job) -> tuple[Samples, Classifier | None]:
     found = merged(parts, _info(job, answered, parts))
     found = found.lowest(len(found))
     problem = job.problem()
+    if job.post == "descent":
+        found = _descended(problem, found)
     classifier = None
     with atomic.replacing(), atomic.all_or_nothing():
         if problem.encoding is not None and problem.preparation is not None:
@@ -194,6 +242,15 @@ def decode_job(job: Job) -> tuple[Samples, Classifier | None]:
             save_classifier(classifier, job.folder / "model.json")
         save_samples(found, job.folder / "samples.json")
     return found, classifier
+
+
+def _descended(problem: Pubo | Qubo, found: Samples) -> Samples:
+    """Return the samples after a descent; what was paid for is kept even if there is none."""
+    try:
+        return descend(problem, found)
+    except (InputError, MemoryLimitError) as error:
+        _log.warning("warning: no descent from the samples: %s", error)
+        return found
 
 
 def _info(job: Job, answered: list[Part], parts: list[Samples]) -> dict[str, Any]:
@@ -217,6 +274,12 @@ def _reads(job: Job, answered: list[Part], parts: list[Samples]) -> dict[str, An
     counts = [part.reads for part in answered if part.reads is not None]
     if len(counts) == len(answered):
         info["reads"] = sum(counts)
+    if any(part.info.get("copies", 1) > 1 for part in parts):
+        info["copies"] = max(part.info["copies"] for part in parts)
+        kept = zip_longest(*(part.info["copy_reads"] for part in parts), fillvalue=0)
+        info["copy_reads"] = [sum(reads) for reads in kept]
+    if job.solver_type == "qpu" and any(part.phase > 1 for part in job.parts) and has_choice(job):
+        info["chain_strength"] = chosen_strength(job)
     if all("repair" in part.info for part in parts):
         info["repair"] = job.repair
         info["discarded"] = sum(int(part.info["discarded"]) for part in parts)

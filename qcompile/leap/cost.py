@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 from qcompile.errors import InputError
+from qcompile.leap.annealing import check_annealing
 from qcompile.leap.nonlinear import NonlinearProblem
 from qcompile.stages.embedded import Embedded
 from qcompile.stages.qubo import Qubo
@@ -26,10 +27,11 @@ class Cost(Record):
     """What is asked of a solver, and what that is likely to cost.
 
     `reads` has one number for each problem. There is more than one problem if the solver limits the
-    reads of each. `seconds` is the time that will be billed: QPU access time, or the time limit of
-    a hybrid solver. It is None if the solver has no timing model. `limit` is the longest time that
-    the solver allows for one problem. By key it reads as in its record:
-    ``cost["seconds_billed"]``.
+    reads of each, for gauges, and to try chain strengths. `copies` counts the copies of the problem
+    in each, `qubits` the qubits of all of them. `seconds` is the time that will be billed: QPU
+    access time, or the time limit of a hybrid solver. It is None if the solver has no timing model.
+    `limit` is the longest time that the solver allows for one problem. By key it reads as in its
+    record: ``cost["seconds_billed"]``.
     """
 
     solver: str
@@ -42,6 +44,12 @@ class Cost(Record):
     limit: float | None
     load: float | None
     notes: tuple[str, ...] = ()
+    copies: int = 1
+
+    @property
+    def samples(self) -> int:
+        """The number of samples: those of every read, one for each copy."""
+        return self.copies * sum(self.reads)
 
     @property
     def problems(self) -> int:
@@ -57,6 +65,7 @@ class Cost(Record):
             "qubits": self.qubits,
             "longest_chain": self.longest_chain,
             "reads": sum(self.reads) if self.reads else None,
+            **({"copies": self.copies, "samples": self.samples} if self.copies > 1 else {}),
             "problems": self.problems,
             "seconds_billed": self.seconds,
             "seconds_allowed_per_problem": self.limit,
@@ -85,6 +94,7 @@ class Cost(Record):
             limit=_number(values.get("seconds_allowed_per_problem")),
             load=_number(values.get("load")),
             notes=tuple(map(str, notes)) if isinstance(notes, list) else (),
+            copies=_whole(values.get("copies")) or 1,
         )
 
 
@@ -98,14 +108,81 @@ def _number(value: Any) -> float | None:
     return value if plain and math.isfinite(value) else None
 
 
-def qpu_cost(solver: Any, embedded: Embedded, reads: int, parameters: Mapping[str, Any]) -> Cost:
-    """Split the reads according to the solver's limits, and estimate the QPU access time."""
-    if reads < 1:
-        raise InputError(f"{reads} reads; expected at least 1")
-    qubits = len(embedded.qubits)
+def qpu_cost(
+    solver: Any,
+    embedded: Embedded,
+    reads: int,
+    parameters: Mapping[str, Any],
+    *,
+    copies: int = 1,
+    qubits: int | None = None,
+    gauges: int | None = None,
+    trials: Sequence[int] = (),
+) -> Cost:
+    """Split the reads according to the solver's limits, and estimate the QPU access time.
+
+    `qubits` are those of all `copies`. Some of the reads may go to `trials`, which are problems of
+    their own; the others are shared by at least `gauges` problems.
+    """
+    _check_reads(reads, gauges, trials)
+    size = len(embedded.qubits) if qubits is None else qubits
     limit = _run_limit(solver)
     notes: list[str] = []
-    _check_time(solver, parameters)
+    check_annealing(solver, parameters, reverse=_is_reverse(parameters))
+    _check_one_read(solver, size, parameters, limit, notes)
+    most = _most_reads(solver, size, parameters, limit)
+    rest = reads - sum(trials)
+    number = max(-(-rest // most), gauges or 1)
+    if number + len(trials) > MOST_PARTS or max(trials, default=0) > most:
+        raise InputError(
+            f"{reads} reads; {solver.name} takes {most} at a time, and a job has up to "
+            f"{MOST_PARTS} problems: use at most reads={MOST_PARTS * most}"
+        )
+    parts = _share(rest, number)
+    if -(-rest // most) > 1:
+        notes.append(f"{solver.name} takes up to {most} reads at a time: {number} problems")
+    if gauges:
+        notes.append(f"{gauges} gauges: the machine is programmed for each")
+    if trials:
+        tried = f"{len(trials)} problems of {sum(trials)} reads try chain strengths"
+        notes.append(f"{tried}; the best one gets the other {rest} reads")
+    times = [_access_time(solver, size, count, parameters) for count in (*trials, *parts)]
+    known = [t for t in times if t is not None]
+    return Cost(
+        solver=solver.name,
+        solver_type="qpu",
+        variables=embedded.qubo.variables,
+        qubits=size,
+        longest_chain=embedded.embedding.longest,
+        reads=(*trials, *parts),
+        seconds=sum(known) if len(known) == len(times) else None,
+        limit=limit,
+        load=_load(solver),
+        notes=tuple(notes),
+        copies=copies,
+    )
+
+
+def _check_reads(reads: int, gauges: int | None, trials: Sequence[int]) -> None:
+    if reads < 1:
+        raise InputError(f"{reads} reads; expected at least 1")
+    if gauges is not None and gauges < 1:
+        raise InputError(f"{gauges} gauges; expected at least 1")
+    if reads - sum(trials) < (gauges or 1):
+        raise InputError(
+            f"{reads} reads; expected at least {sum(trials) + (gauges or 1)}, one for each gauge "
+            "and each chain strength to try"
+        )
+
+
+def _check_one_read(
+    solver: Any,
+    qubits: int,
+    parameters: Mapping[str, Any],
+    limit: float | None,
+    notes: list[str],
+) -> None:
+    """Raise InputError if a single read takes too long; note why its time is not known."""
     single = _access_time(solver, qubits, 1, parameters)
     if single is None:
         reason = _why_unknown(solver, qubits, parameters)
@@ -115,49 +192,23 @@ def qpu_cost(solver: Any, embedded: Embedded, reads: int, parameters: Mapping[st
             f"one read takes {single:.4g} s and {solver.name} allows {limit:.4g} s a problem; use "
             'a shorter parameters["annealing_time"]'
         )
-    most = _most_reads(solver, qubits, parameters, limit)
-    if reads > MOST_PARTS * most:
-        raise InputError(
-            f"{reads} reads; {solver.name} takes {most} at a time, and a job has up to "
-            f"{MOST_PARTS} problems: use at most reads={MOST_PARTS * most}"
-        )
-    parts = _share(reads, -(-reads // most))
-    if len(parts) > 1:
-        notes.append(f"{solver.name} takes up to {most} reads at a time: {len(parts)} problems")
-    times = [_access_time(solver, qubits, count, parameters) for count in parts]
-    known = [t for t in times if t is not None]
-    return Cost(
-        solver=solver.name,
-        solver_type="qpu",
-        variables=embedded.qubo.variables,
-        qubits=qubits,
-        longest_chain=embedded.embedding.longest,
-        reads=parts,
-        seconds=sum(known) if len(known) == len(parts) else None,
-        limit=limit,
-        load=_load(solver),
-        notes=tuple(notes),
-    )
 
 
-def _check_time(solver: Any, parameters: Mapping[str, Any]) -> None:
-    """Raise InputError if the annealing time is outside the solver's range."""
-    time = parameters.get("annealing_time")
-    allowed = solver.properties.get("annealing_time_range")
-    if time is None or not allowed:
-        return
-    if not isinstance(time, int | float) or not allowed[0] <= time <= allowed[1]:
-        raise InputError(
-            f"annealing time {time}; {solver.name} takes {allowed[0]:g} to {allowed[1]:g} "
-            "microseconds"
-        )
+def _is_reverse(parameters: Mapping[str, Any]) -> bool:
+    """Whether the anneal starts from a known state, which is filled in when it is sent."""
+    return "initial_state" in parameters or "reinitialize_state" in parameters
+
+
+def _timed(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters for the timing model, which wants to see a state if there is one."""
+    others = {k: v for k, v in parameters.items() if k != "num_reads"}
+    return {**others, "initial_state": [1]} if _is_reverse(parameters) else others
 
 
 def _why_unknown(solver: Any, qubits: int, parameters: Mapping[str, Any]) -> str:
     """Return the reason why the solver's timing model gives no time."""
-    others = {k: v for k, v in parameters.items() if k != "num_reads"}
     try:
-        solver.estimate_qpu_access_time(qubits, num_reads=1, **others)
+        solver.estimate_qpu_access_time(qubits, num_reads=1, **_timed(parameters))
     except Exception as error:
         return str(error).strip("'\"") or type(error).__name__
     return "the solver gives no reason"
@@ -176,9 +227,9 @@ def _access_time(
     solver: Any, qubits: int, reads: int, parameters: Mapping[str, Any]
 ) -> float | None:
     """Return the seconds of QPU access by the solver's timing model, or None if it has none."""
-    others = {k: v for k, v in parameters.items() if k != "num_reads"}
     try:
-        return float(solver.estimate_qpu_access_time(qubits, num_reads=reads, **others)) / 1e6
+        timed = _timed(parameters)
+        return float(solver.estimate_qpu_access_time(qubits, num_reads=reads, **timed)) / 1e6
     except (KeyError, ValueError, TypeError):
         return None
 

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
-import re
 import secrets
-import shlex
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from qcompile.errors import FormatError, InputError, LeapError, QcompileError
+from qcompile.errors import FormatError, QcompileError
 from qcompile.files import atomic, guarded, pubo, qubo
 from qcompile.files.embedding import load_embedding, save_embedding
+from qcompile.leap.copies import copies_file, load_copies, save_copies
 from qcompile.leap.cost import MOST_PARTS, Cost
+from qcompile.leap.folder import JOB_ID, JobFolder, data_folder, digest_of, jobs_folder
 from qcompile.leap.records import (
     ANSWERED,
     CANCELLED,
     DONE,
     FAILED,
+    MOST_COPIES,
     OVER,
     SENT,
     STAGES,
@@ -32,7 +31,7 @@ from qcompile.leap.records import (
     Solver,
     State,
 )
-from qcompile.stages.display import Displayed, many, quoted
+from qcompile.stages.display import many, quoted
 from qcompile.stages.embedded import Embedding
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
@@ -42,16 +41,15 @@ __all__ = ["JOB_ID", "Job", "data_folder", "digest_of", "jobs_folder"]
 
 _log = logging.getLogger("qcompile")
 
-JOB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Job(Displayed):
+class Job(JobFolder):
     """A submission: what was asked for, of which solver, and the folder that keeps it.
 
     The fields other than `folder` are the content of ``job.json`` in its order; they never change.
     How far the parts have come is read from the folder each time it is asked for. `account` is a
-    keyed digest of the token, `digests` has the SHA-256 of the files that must not change.
+    keyed digest of the token, `digests` has the SHA-256 of the files that must not change. `copies`
+    is the number of copies of the problem on a QPU, `post` what is done to the samples.
     """
 
     folder: Path
@@ -70,6 +68,8 @@ class Job(Displayed):
     region: str = ""
     cost: Cost
     parts: tuple[Part, ...]
+    copies: int = 1
+    post: str = "none"
 
     def _line(self) -> str:
         return f"{quoted(self.id)}, {many(len(self.parts), 'part')} for {quoted(self.solver.name)}"
@@ -89,6 +89,9 @@ class Job(Displayed):
         """Return the content of job.json as plain values."""
         content = {field.name: getattr(self, field.name) for field in fields(self)}
         del content["folder"]
+        for name, default in (("copies", 1), ("post", "none")):
+            if content[name] == default:  # earlier versions did not have it
+                del content[name]
         return content | {
             "solver": self.solver.to_dict(),
             "digests": dict(self.digests),
@@ -119,36 +122,35 @@ class Job(Displayed):
             region=str(values["region"]),
             cost=Cost.from_dict(guarded.as_record(values["cost"])),
             parts=_parts_from(values["parts"], values["id"]),
+            copies=_copies_from(values.get("copies", 1)),
+            post=str(values.get("post", "none")),
         )
-
-    def file(self, name: str) -> Path:
-        """Return the path of a file in the folder, or raise FormatError for a link or a pipe.
-
-        The folder may come from somebody else.
-        """
-        guarded.check_regular(self.folder / name)
-        return self.folder / name
 
     # --- what was asked for ----------------------------------------------------------------
 
     def problem(self) -> Pubo | Qubo:
         """Read the problem, or raise FormatError if it is not the one that was submitted."""
         path = self.file("problem.npz")
-        self._check_digest(path)
+        self.check_digest(path)
         if guarded.kind_of(path) == "qcompile.pubo":
             return pubo.load_pubo(path)
         return qubo.load_qubo(path)[0]
 
     def embedding(self, part: Part) -> Embedding:
-        """Read the chains that a part was sent with."""
+        """Read the chains that a part was sent with: those of its first copy."""
         path = self.file(self.state(part).embedding)
-        self._check_digest(path)
+        self.check_digest(path)
         return load_embedding(path)
 
-    def _check_digest(self, path: Path) -> None:
-        expected = self.digests.get(path.name)
-        if expected is not None and digest_of(path) != expected:
-            raise FormatError(f"{path}: changed since the job was created; it is not used")
+    def embeddings(self, part: Part) -> tuple[Embedding, ...]:
+        """Read the chains of all copies that a part was sent with."""
+        state, first = self.state(part), self.embedding(part)
+        count = self.copies if state.copies is None else state.copies
+        if count == 1:
+            return (first,)
+        path = self.file(copies_file(state.embedding))
+        self.check_digest(path)
+        return load_copies(path, first, count)
 
     # --- how far it has come ---------------------------------------------------------------
 
@@ -176,12 +178,15 @@ class Job(Displayed):
             stream.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
         return state
 
-    def reembed(self, part: Part, embedding: Embedding) -> None:
-        """Replace the chains of one part; the other parts keep theirs."""
+    def reembed(self, part: Part, embeddings: Sequence[Embedding]) -> None:
+        """Replace the chains of one part, one for each copy; the other parts keep theirs."""
         name = f"embedding-{part.number}-{secrets.token_hex(4)}.json"
         with atomic.replacing():
-            save_embedding(embedding, self.folder / name)
-        self.record(part, embedding=name)
+            save_embedding(embeddings[0], self.folder / name)
+            if len(embeddings) > 1:
+                save_copies(embeddings, self.folder / copies_file(name))
+        count = None if len(embeddings) == self.copies else len(embeddings)
+        self.record(part, embedding=name, copies=count)
 
     def answer_path(self, part: Part, ending: str = ".json") -> Path:
         """Return the file that keeps the answer of a part."""
@@ -202,39 +207,12 @@ class Job(Displayed):
             return DONE if (self.folder / "samples.json").exists() else ANSWERED
         return min(stages, key=STAGES.index)
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other processes from this job: two at once could send it twice."""
-        try:
-            handle = atomic.open_lock(self.folder / "lock")
-        except OSError as error:
-            raise InputError(
-                f"job {self.id}: {self.folder} cannot be written ({error.strerror})"
-            ) from None
-        try:
-            alone = atomic.take_lock(handle)
-        except OSError as error:
-            raise InputError(
-                f"job {self.id}: {self.folder} cannot be locked ({error.strerror}), and two "
-                "processes could send it twice; keep jobs on another file system (jobs=)"
-            ) from None
-        if not alone:
-            raise LeapError(
-                f"job {self.id}: in use by another qcompile process; wait for it, or stop it "
-                f"and run: qcompile resume {self.name}"
-            )
-        try:
-            yield
-        finally:
-            os.close(handle)
 
-    @property
-    def name(self) -> str:
-        """The name for the command line: the id, or the folder if that is in another place."""
-        known = False
-        with suppress(RuntimeError):  # the user has no home
-            known = self.folder.parent.resolve() == jobs_folder().resolve()
-        return self.id if known else shlex.quote(str(self.folder))
+def _copies_from(value: Any) -> int:
+    plain = isinstance(value, int) and not isinstance(value, bool)
+    if not plain or not 1 <= value <= MOST_COPIES:
+        raise FormatError(f"copies: expected a number from 1 to {MOST_COPIES}")
+    return int(value)
 
 
 def _parts_from(values: Any, job: str) -> tuple[Part, ...]:
@@ -246,28 +224,3 @@ def _parts_from(values: Any, job: str) -> tuple[Part, ...]:
         if part.number != number or not part.label.endswith(f" {job}.{number}"):
             raise FormatError(f"part {number}: not a part of this job")
     return parts
-
-
-def jobs_folder(place: str | Path | None = None) -> Path:
-    """Return the folder of all jobs: `place`, QCOMPILE_JOBS, or one in the user's data."""
-    if place is not None:
-        return Path(place)
-    named = os.environ.get("QCOMPILE_JOBS")
-    if named:
-        return Path(named)
-    return data_folder() / "jobs"
-
-
-def data_folder() -> Path:
-    """Return the folder of qcompile in the user's data."""
-    data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return Path(data) / "qcompile"
-
-
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file of a job."""
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read ({error.strerror})") from None

@@ -16,13 +16,13 @@ import orjson
 
 from qcompile.errors import InputError, LeapError
 from qcompile.files import atomic
-from qcompile.leap.job import Job, data_folder
+from qcompile.leap.folder import JobFolder, data_folder
 
 __all__ = ["alone_with", "belongs_here", "claim", "original_of"]
 
 
 @contextmanager
-def alone_with(job: Job) -> Iterator[None]:
+def alone_with(job: JobFolder) -> Iterator[None]:
     """Keep processes with a copy of this job from sending it at the same time.
 
     Where no such file can be written, only the label on the server tells of other processes.
@@ -42,7 +42,7 @@ def alone_with(job: Job) -> Iterator[None]:
         os.close(handle)
 
 
-def claim(job: Job) -> None:
+def claim(job: JobFolder) -> None:
     """Record that the job belongs to its present folder."""
     with suppress(OSError, RuntimeError, InputError):
         found = job.folder.stat()
@@ -52,13 +52,13 @@ def claim(job: Job) -> None:
             stream.write(orjson.dumps(content))
 
 
-def belongs_here(job: Job) -> bool:
+def belongs_here(job: JobFolder) -> bool:
     """Whether the job is recorded as belonging to this very folder, and not to another one."""
     found = _recorded(job)
     return found is not None and _is_at(job.folder, found)
 
 
-def original_of(job: Job) -> Path | None:
+def original_of(job: JobFolder) -> Path | None:
     """Return the folder that the job belongs to, if that is another one and still there."""
     found = _recorded(job)
     if found is None or _is_at(job.folder, found):
@@ -67,11 +67,11 @@ def original_of(job: Job) -> Path | None:
     return folder if _is_at(folder, found) and (folder / "job.json").exists() else None
 
 
-def _file(job: Job) -> Path:
+def _file(job: JobFolder) -> Path:
     return data_folder() / "owners" / job.id
 
 
-def _recorded(job: Job) -> tuple[str, int, int] | None:
+def _recorded(job: JobFolder) -> tuple[str, int, int] | None:
     with suppress(OSError, RuntimeError, ValueError, KeyError, TypeError):
         handle = os.open(_file(job), os.O_RDONLY | atomic.NO_LINKS)
         with os.fdopen(handle, "rb") as stream:

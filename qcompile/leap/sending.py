@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from qcompile.errors import LeapError
 from qcompile.leap import owners
-from qcompile.leap.chains import find_chains, move_chains
-from qcompile.leap.client import Leap
+from qcompile.leap.chains import move_copies
+from qcompile.leap.client import Leap, described_by_server
 from qcompile.leap.job import Job
 from qcompile.leap.nonlinear import nonlinear
+from qcompile.leap.programs import program_of, with_state
 from qcompile.leap.records import CANCELLED, OVER, READY, SENT, Part, State
 from qcompile.leap.retry import REJECTED, UNREACHABLE, Failure
 from qcompile.leap.strays import Strays, keep_one, record_id
-from qcompile.stages.embedded import Embedded, to_embedded
+from qcompile.stages.program import Program
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 
@@ -45,14 +47,14 @@ def ensure_sent(job: Job, part: Part, connection: Leap, *, first: bool) -> None:
             return
         _refuse_copy(job)
         owners.claim(job)
-    data = _data(job, part, connection)
+    data, parameters = _content(job, part, connection)
     began, changes = time.monotonic(), 0
     for pause in connection.patience.pauses():
         connection.refuse_late("sending")
         # this request counts as one of unknown outcome until its reply proves the opposite
         doubts = _doubts(job.state(part))
         job.record(part, stage=SENT, sent=_now(), doubts=doubts + 1, message="")
-        found, failure = connection.post(data, part.parameters, part.label)
+        found, failure = connection.post(data, parameters, part.label)
         ended = time.monotonic()
         if failure is None:
             record_id(job, part, str(found), doubts)
@@ -75,7 +77,7 @@ def ensure_sent(job: Job, part: Part, connection: Leap, *, first: bool) -> None:
             hopeless = failure.code in _NO_ACCESS or changes > _MOST_CHANGES
             if hopeless or not _outdated(job, part, connection, first):
                 raise LeapError(f"the server refused the problem: {failure.text}", failure.code)
-            data = _data(job, part, connection)
+            data, parameters = _content(job, part, connection)
             began = time.monotonic()  # the search for new chains does not count as waiting
         waits = max(pause, failure.retry_after or 0.0) - (time.monotonic() - ended)
         _pause_or_give_up(failure, max(0.0, waits), began, connection)
@@ -174,18 +176,22 @@ def _outdated(job: Job, part: Part, connection: Leap, first: bool) -> bool:
     return True
 
 
-def _data(job: Job, part: Part, connection: Leap) -> dict[str, Any]:
-    """Return the problem in the job folder in the form that the solver takes."""
+def _content(job: Job, part: Part, connection: Leap) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """Return the problem in the job folder in the form that the solver takes, and parameters."""
     problem = job.problem()
     if job.solver_type == "qpu":
         assert isinstance(problem, Qubo)
-        return _qpu_data(_on_present_graph(job, part, problem, connection), connection)
+        program = _on_present_graph(job, part, problem, connection)
+        properties = connection.solver.properties
+        with described_by_server():
+            parameters = with_state(part.parameters, program, part.state, properties)
+        return _qpu_data(program, connection), parameters
     state = job.state(part)
     if state.data_id is None:
         is_nonlinear = job.solver_type == "nl"
         content = nonlinear(problem).to_file() if is_nonlinear else _bqm_file(problem)
         state = job.record(part, data_id=connection.upload(content))
-    return {"format": "ref", "data": state.data_id}
+    return {"format": "ref", "data": state.data_id}, part.parameters
 
 
 def _bqm_file(problem: Pubo | Qubo) -> bytes:
@@ -194,26 +200,24 @@ def _bqm_file(problem: Pubo | Qubo) -> bytes:
         return bytes(stream.read())
 
 
-def _qpu_data(embedded: Embedded, connection: Leap) -> dict[str, Any]:
-    qubits = embedded.qubits.tolist()
-    fields = dict(zip(qubits, embedded.fields.tolist(), strict=True))
-    pairs = zip(embedded.first.tolist(), embedded.second.tolist(), strict=True)
+def _qpu_data(program: Program, connection: Leap) -> dict[str, Any]:
+    qubits = program.qubits.tolist()
+    fields = dict(zip(qubits, program.fields.tolist(), strict=True))
+    pairs = zip(program.first.tolist(), program.second.tolist(), strict=True)
     couplings = {
         (qubits[a], qubits[b]): value
-        for (a, b), value in zip(pairs, embedded.couplings.tolist(), strict=True)
+        for (a, b), value in zip(pairs, program.couplings.tolist(), strict=True)
     }
     return connection.encode(fields, couplings)
 
 
-def _on_present_graph(job: Job, part: Part, qubo: Qubo, connection: Leap) -> Embedded:
+def _on_present_graph(job: Job, part: Part, qubo: Qubo, connection: Leap) -> Program:
     """Return the problem on the present working graph, with new chains if the old ones fail."""
-    assert job.chain_strength is not None
-    chains = job.embedding(part)
-    if chains.machine.graph_id != connection.machine.graph_id:
-        machine = connection.machine
-        chains = move_chains(chains, qubo, machine) or find_chains(qubo, machine)
-        job.reembed(part, chains)
-    return to_embedded(qubo, chains, job.chain_strength)
+    embeddings = job.embeddings(part)
+    if embeddings[0].machine.graph_id != connection.machine.graph_id:
+        embeddings = move_copies(embeddings, qubo, connection.machine)
+        job.reembed(part, embeddings)
+    return program_of(job, part, qubo, embeddings)
 
 
 def cancel_parts(job: Job, parts: list[Part], connection: Leap) -> None:

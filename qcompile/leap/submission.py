@@ -21,10 +21,18 @@ from typing import Any
 from qcompile.errors import InputError, LeapError, QcompileError
 from qcompile.files.machines import MachineSource
 from qcompile.leap import owners
+from qcompile.leap.anneal_options import AnnealOptions
+from qcompile.leap.annealing import Points
 from qcompile.leap.client import Leap, connect
-from qcompile.leap.collecting import collect, decode_job, fetch_lost_answers_again
+from qcompile.leap.collecting import (
+    choose_strength,
+    collect,
+    decode_job,
+    fetch_lost_answers_again,
+)
 from qcompile.leap.cost import Cost
-from qcompile.leap.job import Job, jobs_folder
+from qcompile.leap.folder import JobFolder, jobs_folder
+from qcompile.leap.job import Job
 from qcompile.leap.job_store import alone_in, create_job, job_names, load_job, new_job_id
 from qcompile.leap.plan import (
     Plan,
@@ -35,7 +43,8 @@ from qcompile.leap.plan import (
     refuse_duplicate_job,
 )
 from qcompile.leap.published_cost import published
-from qcompile.leap.records import ANSWERED, CANCELLED, OVER, READY, SENT, WAITING, Part
+from qcompile.leap.records import ANSWERED, CANCELLED, OVER, READY, SENT, WAITING
+from qcompile.leap.refinement import Known
 from qcompile.leap.retry import Patience
 from qcompile.leap.sending import cancel_parts, ensure_sent
 from qcompile.leap.strays import Strays
@@ -47,7 +56,17 @@ from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples
 
-__all__ = ["Submission", "cancel", "resume", "status_text", "submit"]
+__all__ = [
+    "Submission",
+    "cancel",
+    "check_account",
+    "normal_label",
+    "resume",
+    "run_request",
+    "send_and_collect",
+    "status_text",
+    "submit",
+]
 
 
 _log = logging.getLogger("qcompile")
@@ -109,6 +128,14 @@ def submit(
     time_limit: float | None = None,
     parameters: Mapping[str, Any] | None = None,
     seed: int = 0,
+    copies: int | str = 1,
+    gauges: int | None = None,
+    refine: Known | None = None,
+    reinitialize: bool = True,
+    anneal_schedule: Points | None = None,
+    fast_anneal: bool = False,
+    h_gain: float | Points | None = None,
+    post: str = "descent",
     jobs: str | Path | None = None,
     again: bool = False,
     dry_run: bool = False,
@@ -122,11 +149,21 @@ def submit(
 
     `solver`, `profile` and `region` are as in Ocean's configuration. `solver_type` is "qpu",
     "hybrid" (the QUBO, for `time_limit` seconds) or "nl" (the nonlinear solver, on the weights).
-    `parameters` are sent to the solver unchanged. `confirm` is called with the cost; nothing is
-    sent if it returns False. An unfinished job of the same problem is not submitted a second time
-    unless `again` is True. All waiting for the server together takes at most `timeout` seconds.
-    After any interruption ``resume(job.id)`` continues. With `machine`, a name of the catalogue,
-    and `dry_run` the cost is that of the machine's published times: no account is needed.
+    `parameters` are sent to the solver unchanged.
+
+    A QPU anneals `copies` of the problem at once: a number, or "auto" for all that fit. The reads
+    are shared by `gauges` problems, each with a spin-reversal transform. `chain_strength` "sweep"
+    tries several strengths with a few of the reads, and gives the others to the best. `refine` is a
+    known state (samples, a classifier or bits) to anneal from in reverse: every read starts from
+    it, or without `reinitialize` from the read before. `anneal_schedule` has points of microseconds
+    and s; `fast_anneal` takes fields through pinned qubits; `h_gain` multiplies all fields. `post`
+    "descent" flips single bits of the samples as long as that lowers their energy.
+
+    `confirm` is called with the cost; nothing is sent if it returns False. An unfinished job of the
+    same problem is not submitted a second time unless `again` is True. All waiting for the server
+    together takes at most `timeout` seconds. After any interruption ``resume(job.id)`` continues.
+    With `machine`, a name of the catalogue, and `dry_run` the cost is that of the machine's
+    published times: no account is needed.
     """
     request = Request(
         solver=solver,
@@ -134,25 +171,67 @@ def submit(
         profile=profile,
         region=region,
         reads=reads,
-        label=_normal_label(label),
+        label=normal_label(label),
         embedding=embedding,
         chain_strength=chain_strength,
         repair=repair,
         time_limit=time_limit,
         parameters=dict(parameters or {}),
         seed=seed,
+        anneal=AnnealOptions(
+            copies=copies,
+            gauges=gauges,
+            refine=refine,
+            reinitialize=reinitialize,
+            anneal_schedule=anneal_schedule,
+            fast_anneal=fast_anneal,
+            h_gain=h_gain,
+        ),
+        post=post,
     )
+    return run_request(
+        problem,
+        request,
+        machine=machine,
+        jobs=jobs,
+        again=again,
+        dry_run=dry_run,
+        confirm=confirm,
+        wait=wait,
+        timeout=timeout,
+        patience=patience,
+        progress=progress,
+    )
+
+
+def run_request(
+    problem: Pubo | Qubo,
+    request: Request,
+    *,
+    machine: MachineSource | None = None,
+    jobs: str | Path | None = None,
+    again: bool = False,
+    dry_run: bool = False,
+    confirm: Callable[[Cost], bool] | None = None,
+    wait: bool = True,
+    timeout: float = 3600.0,
+    patience: Patience | None = None,
+    progress: News | None = None,
+) -> Submission:
+    """Plan what a request asks for, and send it through a job folder, as `submit` does."""
     _check_timeout(timeout)
     if machine is not None:
-        offline = published(machine, solver=solver, solver_type=solver_type, dry_run=dry_run)
+        offline = published(
+            machine, solver=request.solver, solver_type=request.solver_type, dry_run=dry_run
+        )
         plan = make_plan(offline, problem, request, jobs)
-        return Submission(offline.with_notes(plan.cost, plan.parameters))
+        return Submission(offline.with_notes(plan.cost, [p.parameters for p in plan.parts]))
     known = job_names(jobs)
     with connect(
-        solver_type,
-        solver=solver,
-        profile=profile,
-        region=region,
+        request.solver_type,
+        solver=request.solver,
+        profile=request.profile,
+        region=request.region,
         patience=patience,
         timeout=timeout,
     ) as connection:
@@ -165,10 +244,10 @@ def submit(
             if not again:  # another process may have been faster
                 refuse_duplicate_job(plan, jobs, known)
             job = _new_job(request, plan, connection, jobs_folder(jobs))
-            job = create_job(job, plan.problem, plan.embedding)
+            job = create_job(job, plan.problem, plan.embeddings)
         _log.info("job %s", job.id)
         with job.locked(), _status_in_errors(job), news_to(progress):
-            return _send_and_collect(job, connection, wait, first=True)
+            return send_and_collect(job, connection, wait, first=True)
 
 
 def resume(
@@ -204,7 +283,7 @@ def resume(
                 _finish_strays(job, access)
             return Submission(job.cost, job, *found)
         with _connected(job, access) as connection, news_to(progress):
-            return _send_and_collect(job, connection, wait, first=False)
+            return send_and_collect(job, connection, wait, first=False)
 
 
 def cancel(
@@ -233,7 +312,7 @@ def cancel(
         return [state.stage for state in job.states]
 
 
-def _normal_label(label: str) -> str:
+def normal_label(label: str) -> str:
     """Return a label in the form that a server is likely to keep: composed letters, one blank."""
     return " ".join(unicodedata.normalize("NFC", label).split())
 
@@ -264,9 +343,10 @@ def _new_job(request: Request, plan: Plan, connection: Leap, place: Path) -> Job
         region=request.region or "",
         cost=plan.cost,
         parts=tuple(
-            Part(n, f"{request.label} {name}.{n}", parameters.get("num_reads"), parameters)
-            for n, parameters in enumerate(plan.parameters, 1)
+            sent.as_part(n, f"{request.label} {name}.{n}") for n, sent in enumerate(plan.parts, 1)
         ),
+        copies=max(1, len(plan.embeddings)),
+        post=request.post,
     )
 
 
@@ -281,11 +361,11 @@ def _connected(job: Job, access: _Access) -> Iterator[Leap]:
         patience=access.patience,
         timeout=access.timeout,
     ) as connection:
-        _check_account(job, connection, access.same_account)
+        check_account(job, connection, access.same_account)
         yield connection
 
 
-def _check_account(job: Job, connection: Leap, same_account: bool) -> None:
+def check_account(job: JobFolder, connection: Leap, same_account: bool) -> None:
     """Raise InputError for another account or region.
 
     There the label of the job is not known, and the job would be sent a second time.
@@ -302,10 +382,31 @@ def _check_account(job: Job, connection: Leap, same_account: bool) -> None:
         )
 
 
-def _send_and_collect(job: Job, connection: Leap, wait: bool, *, first: bool) -> Submission:
+def send_and_collect(job: Job, connection: Leap, wait: bool, *, first: bool) -> Submission:
+    """Send the parts that are not on the server, wait for the answers if wanted, and decode them.
+
+    `first` states that the job has just been created. The job is locked by the caller.
+    """
+    last = max(part.phase for part in job.parts)
+    for phase in range(1, last + 1):
+        if phase > 1:
+            choose_strength(job)
+        # later phases may be on the server: another process may have got further
+        strays = _send_phase(job, connection, phase, wait, first=first and phase == 1)
+        if not wait:
+            return Submission(job.cost, job)
+    try:
+        found = decode_job(job)
+    finally:  # a second problem is billed even if the answer cannot be decoded
+        strays.finish()
+    return Submission(job.cost, job, *found)
+
+
+def _send_phase(job: Job, connection: Leap, phase: int, wait: bool, *, first: bool) -> Strays:
+    """Send the parts of one phase, and wait for their answers if asked to."""
     trouble = None
     try:
-        _send(job, connection, first=first)
+        _send(job, connection, phase, first=first)
     except LeapError as error:
         if not any(state.stage == WAITING for state in job.states):
             raise
@@ -317,13 +418,7 @@ def _send_and_collect(job: Job, connection: Leap, wait: bool, *, first: bool) ->
         strays.look()
     if trouble is not None:
         raise trouble
-    if not wait:
-        return Submission(job.cost, job)
-    try:
-        found = decode_job(job)
-    finally:  # a second problem is billed even if the answer cannot be decoded
-        strays.finish()
-    return Submission(job.cost, job, *found)
+    return strays
 
 
 def _finish_strays(job: Job, access: _Access) -> None:
@@ -337,12 +432,12 @@ def _finish_strays(job: Job, access: _Access) -> None:
         _log.warning("warning: %s; the job may be on the server twice", error)
 
 
-def _send(job: Job, connection: Leap, *, first: bool) -> None:
-    """Send the parts that are not on the server."""
+def _send(job: Job, connection: Leap, phase: int, *, first: bool) -> None:
+    """Send the parts of a phase that are not on the server."""
     left = [
         part
         for part, state in zip(job.parts, job.states, strict=True)
-        if state.stage not in OVER and state.id is None
+        if part.phase == phase and state.stage not in OVER and state.id is None
     ]
     if not left:
         return

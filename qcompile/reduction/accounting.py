@@ -30,7 +30,7 @@ class Account(Record):
 
     `qubits` are logical: bits and ancillas. `machine_scale` multiplies the spin coefficients to
     bring them into the range of `machine`; it is None if there are none. `dimod_ancillas` is None
-    unless it was counted.
+    unless it was counted, `share_of_heights_kept` unless the QUBO was compressed.
     """
 
     logical_bits: int
@@ -53,13 +53,15 @@ class Account(Record):
     machine: str
     machine_scale: float | None
     share_of_couplings_below_precision: float
+    share_of_heights_kept: float | None = None
     dimod_ancillas: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values by key; `dimod_ancillas` only if it was counted."""
+        """Return plain values by key; figures of options only if these were given."""
         values = super().to_dict()
-        if self.dimod_ancillas is None:
-            del values["dimod_ancillas"]
+        for name in ("share_of_heights_kept", "dimod_ancillas"):
+            if values[name] is None:
+                del values[name]
         return values
 
 
@@ -126,6 +128,7 @@ def account(
         machine=machine.name,
         machine_scale=scale,
         share_of_couplings_below_precision=lost,
+        share_of_heights_kept=None if qubo.compression is None else qubo.compression.share,
         dimod_ancillas=dimod_ancillas(pubo) if with_dimod and pubo is not None else None,
     )
 

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from qcompile.errors import InputError
 from qcompile.files.interchange import read_pubo
+from qcompile.reduction.compress import SHARE, compress_range
 from qcompile.reduction.cover import METHODS, PairCover, cover_triples
 from qcompile.reduction.subsets import SubsetCover, cover_monomials
 from qcompile.reduction.truncate import truncate_terms, truncate_triples
@@ -53,6 +54,7 @@ def quadratize(
     cover: str = "auto",
     strength: float = 1.0,
     max_ancillas: int | None = None,
+    compress: bool | float = False,
     seed: int = 0,
     time_limit: float = 60.0,
 ) -> Qubo:
@@ -64,7 +66,9 @@ def quadratize(
     about `time_limit` seconds; where it would take longer, terms above degree 3 are split in a
     fixed way. `strength` scales the gates for
     experiments; below 1 the result may be wrong. `max_ancillas` leaves out the least important
-    terms until the budget is kept; ``Qubo.error`` bounds what that changes.
+    terms until the budget is kept; ``Qubo.error`` bounds what that changes. `compress` leaves out
+    terms that a machine cannot tell from 0, as far as the minimum stays and every assignment keeps
+    this share of its height above it (True: 0.9); the proof tries all assignments.
 
     >>> qubo = quadratize(Pubo.from_dict({(0, 1, 2): -3.0, (0, 1, 3): 2.0}))
     >>> qubo.ancillas.factors.tolist()
@@ -82,6 +86,24 @@ def quadratize(
         raise InputError(f"at most {max_ancillas} ancillas; expected a whole number from 0 on")
     if not 0 <= seed < 2**32 or not 0 < time_limit < math.inf:
         raise InputError(f"seed {seed}, time limit {time_limit:g}; expected 0 or more, and above 0")
+    if compress is False:
+        return _reduced(pubo, cover, strength, max_ancillas, seed, time_limit)
+    if max_ancillas is not None or strength < 1:
+        raise InputError(
+            "compress= keeps the minimum, which max_ancillas= or strength= below 1 may lose: give "
+            "one of them"
+        )
+    return compress_range(
+        pubo,
+        lambda left: _reduced(left, cover, strength, None, seed, time_limit),
+        share=SHARE if compress is True else compress,
+    )
+
+
+def _reduced(
+    pubo: Pubo, cover: str, strength: float, max_ancillas: int | None, seed: int, time_limit: float
+) -> Qubo:
+    """Carry all terms over the products of a cover, or as many as a budget of ancillas allows."""
     if pubo.degree > 3:
         covered = cover_monomials(pubo, method=cover, seed=seed, time_limit=time_limit)
         if max_ancillas is None or len(covered) <= max_ancillas:
@@ -298,4 +320,5 @@ class QuboOptions:
     cover: str = "auto"
     strength: float = 1.0
     max_ancillas: int | None = None
+    compress: bool | float = False
     time_limit: float = 60.0

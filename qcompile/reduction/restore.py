@@ -20,7 +20,7 @@ from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.terms import order_of_rows
 
-__all__ = ["restore"]
+__all__ = ["members_of", "restore"]
 
 
 # Bytes of a pair for each bit that a variable may stand for, measured while terms are sorted.
@@ -37,7 +37,7 @@ def restore(qubo: Qubo) -> Pubo:
     >>> restore(quadratize(pubo)).to_dict()
     {(): 0.0, (0, 3): 1.0, (0, 1, 2): 2.0}
     """
-    members = _members(qubo)
+    members = members_of(qubo)
     memory.require(
         _PAIR_COST * members.shape[1] * (len(qubo.first) + qubo.variables),
         f"the polynomial of a QUBO of {len(qubo.first):,} pairs",
@@ -87,7 +87,7 @@ def _added(rows: NDArray[np.int32], values: Floats) -> tuple[NDArray[np.int32], 
     return frozen(rows[starts[used]], np.int32), frozen(sums[used])
 
 
-def _members(qubo: Qubo) -> NDArray[np.int32]:
+def members_of(qubo: Qubo) -> NDArray[np.int32]:
     """Return the bits whose product each variable is, ascending, padded with `logical`."""
     sets: list[tuple[int, ...]] = [(v,) for v in range(qubo.logical)]
     total = qubo.logical

@@ -20,7 +20,7 @@ from qcompile.stages.arrays import frozen
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.terms import collect
 
-__all__ = ["truncate_terms", "truncate_triples"]
+__all__ = ["truncate_terms", "truncate_triples", "without_products"]
 
 
 _HALVINGS = 12
@@ -30,7 +30,7 @@ def truncate_triples(pubo: Pubo, cover: PairCover, most: int) -> tuple[Pubo, Pai
     """Return a cubic that `most` pairs cover, those pairs, and the bound on any energy's change."""
     triples, values = pubo.indices[2], pubo.coefficients[2]
     fewer, kept = shrink_cover(triples, np.abs(values) / 8, pubo.variables, cover, most)
-    made, error = _without(pubo, 3, ~kept)
+    made, error = without_products(pubo, 3, ~kept)
     return made, fewer, error
 
 
@@ -69,12 +69,12 @@ def _below(pubo: Pubo, level: float) -> tuple[Pubo, float]:
     total, made = 0.0, pubo
     for degree in range(pubo.degree, 2, -1):
         small = np.abs(made.coefficients[degree - 1]) / 2.0**degree <= level
-        made, error = _without(made, degree, small)
+        made, error = without_products(made, degree, small)
         total += error
     return made, total
 
 
-def _without(pubo: Pubo, degree: int, drop: NDArray[np.bool_]) -> tuple[Pubo, float]:
+def without_products(pubo: Pubo, degree: int, drop: NDArray[np.bool_]) -> tuple[Pubo, float]:
     """Drop the spin products of some terms of one degree; the rest goes to lower degrees.
 
     q_S becomes -Σ over proper subsets T of S of (-1)^(|S|-|T|) 2^(|T|-|S|) q_T.

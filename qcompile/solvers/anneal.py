@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from qcompile.errors import InputError
 from qcompile.objective.weight_space import WeightCubic, weight_cubic
-from qcompile.runtime import cluster, memory
+from qcompile.runtime import cluster
 from qcompile.runtime.progress import Progress, shown_by
+from qcompile.solvers.incidence import incidence_of
 from qcompile.solvers.restarts import (
     DEFAULT_SWEEPS,
     One,
@@ -271,28 +272,12 @@ def _dense(pubo: Pubo) -> Callable[..., None]:
 def _by_terms(pubo: Pubo) -> Callable[..., None]:
     from qcompile.solvers.anneal_kernels import anneal_terms
 
-    memory.require(
-        sum(len(c) * (36 * j + 20) for j, c in enumerate(pubo.coefficients, 1)),
-        "annealing the terms of this polynomial",
-        "use fewer features or bits",
-    )
-    members = np.concatenate([rows.reshape(-1) for rows in pubo.indices] or [np.zeros(0, np.int32)])
-    sizes = np.concatenate(
-        [np.full(len(rows), rows.shape[1]) for rows in pubo.indices] or [np.zeros(0, np.int64)]
-    )
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    values = np.concatenate([*pubo.coefficients, np.zeros(0)])
-    owner = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes.astype(np.int64))
-    order = np.argsort(members, kind="stable")
-    terms = owner[order]
-    term_starts = np.searchsorted(members[order], np.arange(pubo.variables + 1)).astype(np.int64)
-    wide = np.flatnonzero((sizes >= _WIDE) & (values < 0)).astype(np.int32)
+    found = incidence_of(pubo, "annealing the terms of this polynomial")
+    sizes = np.diff(found.member_starts)
+    wide = np.flatnonzero((sizes >= _WIDE) & (found.values < 0)).astype(np.int32)
 
     def run(sweeps: int, hot: float, cold: float, seed: int, pool: Any) -> None:
-        anneal_terms(
-            members, starts, values, terms, term_starts, wide, pubo.constant, sweeps, hot, cold,
-            seed, pool,
-        )  # fmt: skip
+        anneal_terms(*found, wide, pubo.constant, sweeps, hot, cold, seed, pool)
 
     return run
 

@@ -21,6 +21,7 @@ __all__ = [
     "anneal_margins",
     "anneal_terms",
     "anneal_weights",
+    "flip_terms",
 ]
 
 
@@ -159,7 +160,7 @@ def anneal_terms(
     for i in range(size):
         if uniform(random) < 0.5:
             energy += field[i]
-            mark ^= _flip_terms(
+            mark ^= flip_terms(
                 i, bits, field, off, members, member_starts, values, terms, term_starts
             )
     offer(pool, energy, mark, bits)
@@ -172,7 +173,7 @@ def anneal_terms(
             rise = -field[i] if bits[i] else field[i]
             if _accept(rise, beta, random):
                 energy += rise
-                mark ^= _flip_terms(
+                mark ^= flip_terms(
                     i, bits, field, off, members, member_starts, values, terms, term_starts
                 )
                 limit = _note(pool, energy, mark, bits, limit)
@@ -187,7 +188,7 @@ def anneal_terms(
                     flipped[count] = i
                     count += 1
                     rise += field[i]
-                    change ^= _flip_terms(
+                    change ^= flip_terms(
                         i, bits, field, off, members, member_starts, values, terms, term_starts
                     )
             if _accept(rise, beta, random):
@@ -196,7 +197,7 @@ def anneal_terms(
                 limit = _note(pool, energy, mark, bits, limit)
             else:
                 for k in range(count):
-                    _flip_terms(
+                    flip_terms(
                         flipped[k], bits, field, off, members, member_starts, values, terms,
                         term_starts,
                     )  # fmt: skip
@@ -204,7 +205,7 @@ def anneal_terms(
 
 
 @jit
-def _flip_terms(
+def flip_terms(
     i: int,
     bits: NDArray[np.int32],
     field: NDArray[np.float64],
@@ -215,6 +216,7 @@ def _flip_terms(
     terms: NDArray[np.int32],
     term_starts: NDArray[np.int64],
 ) -> np.uint64:
+    """Flip a bit, update the fields of all bits and what is off, and return the bit's mark."""
     now_on = bits[i] == 0
     bits[i] = 1 if now_on else 0
     for place in range(term_starts[i], term_starts[i + 1]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,14 +13,10 @@ import numpy as np
 from qcompile.embedding.scaling import scale_to
 from qcompile.errors import InputError
 from qcompile.files.machines import MachineSource, load_machine
+from qcompile.solvers.noise import MachineModel, anneal_noisily, check_beta, draw_errors
 from qcompile.stages.machine import Machine
 
 __all__ = ["MockMachine"]
-
-
-# Inverse temperature at the beginning of an anneal: almost every flip is accepted.
-_HOT = 0.05
-_SWEEPS = 200  # a compromise: 1000 break fewer chains and take five times as long
 
 
 class MockMachine(dimod.Sampler, dimod.Structured):  # type: ignore[misc]
@@ -59,12 +56,13 @@ class MockMachine(dimod.Sampler, dimod.Structured):  # type: ignore[misc]
     ) -> None:
         if not 0 <= errors < 1:
             raise InputError(f"errors {errors}; expected a share of the range from 0 to below 1")
-        if not 0 < beta < 1e6:
-            raise InputError(f"beta {beta}; expected an inverse temperature above 0")
+        check_beta(beta)
         if not 0 <= seed < 2**32:
             raise InputError(f"seed {seed}; expected 0 to {2**32 - 1}")
         self.machine = load_machine(machine)
         self.errors, self.beta, self.seed = errors, beta, seed
+        (_, most_h), (_, most_j) = self.machine.h_range, self.machine.j_range
+        self.model = MachineModel(errors * most_h, errors * most_j, beta)
         self.nodelist, self.edgelist, self._adjacency = _graph_of(self.machine)
         self.parameters = {"num_reads": [], "num_sweeps": [], "seed": []}
         self.properties = {
@@ -85,13 +83,11 @@ class MockMachine(dimod.Sampler, dimod.Structured):  # type: ignore[misc]
         bqm: Any,
         *,
         num_reads: int = 1,
-        num_sweeps: int = _SWEEPS,
+        num_sweeps: int | None = None,
         seed: int | None = None,
         **parameters: Any,
     ) -> Any:
         """Return samples of a problem on the machine's qubits as a dimod SampleSet."""
-        from dwave.samplers import SimulatedAnnealingSampler
-
         self.remove_unknown_kwargs(**parameters)  # warns of them
         seed = self.seed if seed is None else seed
         labels = sorted(bqm.variables)
@@ -102,21 +98,15 @@ class MockMachine(dimod.Sampler, dimod.Structured):  # type: ignore[misc]
         pairs = np.stack([first, second]).astype(np.int64)
         factor, limit = scale_to(self.machine, fields, pairs, couplings)
         rng = np.random.default_rng([self.seed, seed, _mark(fields, pairs, couplings)])
-        (_, most_h), (_, most_j) = self.machine.h_range, self.machine.j_range
-        fields = factor * fields + rng.normal(0.0, self.errors * most_h, len(fields))
-        couplings = factor * couplings + rng.normal(0.0, self.errors * most_j, len(couplings))
-        given = dimod.BinaryQuadraticModel.from_numpy_vectors(
-            fields, (first, second, couplings), 0.0, dimod.SPIN
-        )
-        found = SimulatedAnnealingSampler().sample(
-            given,
-            num_reads=num_reads,
-            num_sweeps=num_sweeps,
-            beta_range=[min(_HOT, self.beta), self.beta],
+        states = anneal_noisily(
+            factor * fields,
+            pairs,
+            factor * couplings,
+            draw_errors(rng, len(fields), len(couplings)),
+            self.model if num_sweeps is None else replace(self.model, sweeps=num_sweeps),
+            reads=num_reads,
             seed=seed,
         )
-        columns = [found.variables.index(place) for place in range(len(labels))]
-        states = np.asarray(found.record.sample)[:, columns]
         answer = dimod.SampleSet.from_samples_bqm((states, labels), spins)
         answer.info.update(scale_factor=factor, scale_limited_by=limit)
         return answer.change_vartype(bqm.vartype, inplace=False)

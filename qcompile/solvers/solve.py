@@ -22,6 +22,7 @@ from qcompile.solvers.options import SolveInfo
 from qcompile.solvers.restarts import check_counts
 from qcompile.stages.arrays import frozen
 from qcompile.stages.embedded import Embedded
+from qcompile.stages.machine import Machine
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples, samples_of
@@ -29,7 +30,9 @@ from qcompile.stages.samples import Samples, samples_of
 __all__ = ["SOLVERS", "solve"]
 
 
-SOLVERS = ("exact", "anneal", "neal", "tabu", "steepest", "path-integral", "rotor", "mock")
+SOLVERS = (
+    "exact", "anneal", "neal", "tabu", "steepest", "path-integral", "rotor", "mock", "rehearse"
+)  # fmt: skip
 
 
 def solve(
@@ -54,6 +57,8 @@ def solve(
     "exact" visits every state once.
 
     `problem` may be the file of a QUBO or of a polynomial, and `machine` a name or a TOML file.
+
+    "rehearse" is one draw of the errors of a machine (see `RehearsedMachine`): `seed` chooses it.
 
     `solver` is a name or a dimod sampler, which is given the QUBO (or, if it has a structure, the
     embedded problem). `parameters` are passed to samplers of Ocean as they are.
@@ -83,6 +88,11 @@ def solve(
             found = structured_sampler(
                 problem, solver, reads, chip, repair, seed, sweeps, parameters
             )
+        elif solver == "rehearse":
+            sampler = _rehearsed(problem, chip, seed)
+            found = structured_sampler(
+                problem, sampler, reads, chip, repair, seed, sweeps, parameters
+            )
         else:
             found = sample_with_ocean(problem, solver, reads, seed, sweeps, repair, parameters)
         if solver not in ("exact", "anneal"):
@@ -94,6 +104,15 @@ def solve(
     # after Ctrl-C fewer restarts were made than asked for
     made = {"reads": found.info["reads"]} if solver == "anneal" else {}
     return replace(found, info={**found.info, **own.to_dict(), **made})
+
+
+def _rehearsed(problem: Pubo | Qubo | Embedded, chip: Machine | None, seed: int) -> Any:
+    """Return the sampler of a rehearsal: the machine of the chains, the given or the default."""
+    from qcompile.solvers.rehearsed_machine import RehearsedMachine  # heavy: it needs dimod
+
+    if isinstance(problem, Embedded):
+        chip = problem.embedding.machine
+    return RehearsedMachine(chip, seed=seed)
 
 
 def _check_cluster(solver: str | Any) -> None:

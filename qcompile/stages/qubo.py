@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, frozen, sum_by
+from qcompile.stages.compression import Compression
 from qcompile.stages.display import Displayed, many
 from qcompile.stages.origin import Origin, OriginFields, origin_of
 from qcompile.stages.problem import Problem
@@ -97,8 +98,9 @@ class Qubo(Problem):
     Variables 0..`logical`-1 are those of the PUBO, the ancillas follow. The pairs (first < second)
     are sorted by their second variable, then by the first. `method` says which cover was taken,
     `optimal` whether no smaller pair cover exists (None: not known), `bound` the best lower bound
-    on pair covers. `truncated` holds terms that a budget left out; no energy differs by more than
-    `error` from the polynomial with them. The constructor takes an `origin`, its fields, or both,
+    on pair covers. `truncated` holds terms that a budget or a compression left out; no energy
+    differs by more than `error` from the polynomial with them. `compression` says which minimum was
+    kept all the same. The constructor takes an `origin`, its fields, or both,
     as that of `Pubo` does.
     """
 
@@ -115,6 +117,7 @@ class Qubo(Problem):
     bound: int | None = None
     error: float = 0.0
     truncated: Pubo | None = None
+    compression: Compression | None = None
     origin: Origin = field(default_factory=Origin)
     seal: Seal | None = None
 
@@ -134,6 +137,7 @@ class Qubo(Problem):
         error: float = 0.0,
         *,
         truncated: Pubo | None = None,
+        compression: Compression | None = None,
         seal: Seal | None = None,
         origin: Origin | None = None,
         **known: Unpack[OriginFields],
@@ -152,6 +156,7 @@ class Qubo(Problem):
             bound=bound,
             error=error,
             truncated=truncated,
+            compression=compression,
             seal=seal,
             origin=origin_of(origin, known),
         )
@@ -171,6 +176,7 @@ class Qubo(Problem):
             "cover": self.method,
             "optimal": self.optimal,
             "truncation error": self.error or None,
+            "heights kept": None if self.compression is None else self.compression.share,
             **self._origin_facts(),
         }
 

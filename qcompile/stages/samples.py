@@ -14,10 +14,11 @@ from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.display import Displayed, many, quoted
 from qcompile.stages.problem import Problem
 
-__all__ = ["BROKEN", "WRONG", "Samples", "alike", "merged", "samples_of"]
+__all__ = ["BEFORE", "BROKEN", "WRONG", "Samples", "alike", "merged", "samples_of"]
 
 
 BROKEN, WRONG = "reads_with_broken_chain", "reads_with_wrong_ancilla"
+BEFORE = "energy_before_descent"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,7 +29,8 @@ class Samples(Displayed):
     repaired. `chain_breaks` is the share of broken chains of each sample, 0 without chains. `row`
     is the number of each sample among those that were given. `info` is what the solver reports:
     its name, seed, timing. `broken` and `wrong` count the occurrences of each sample with a broken
-    chain and with a wrong ancilla; they are None if these were not counted.
+    chain and with a wrong ancilla; they are None if these were not counted. `before` are the
+    energies before a descent; it is None if there was none.
     """
 
     bits: NDArray[np.int8]
@@ -40,6 +42,7 @@ class Samples(Displayed):
     info: Mapping[str, Any] = field(default_factory=dict)
     broken: NDArray[np.int64] | None = None
     wrong: NDArray[np.int64] | None = None
+    before: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.bits)
@@ -79,7 +82,7 @@ class Samples(Displayed):
         """Return the lowest distinct samples, in order of energy and then of bits.
 
         Occurrences of equal samples add up, and so do `broken` and `wrong`. The share of broken
-        chains is the mean over all occurrences; the other values are those of the first.
+        chains and `before` are means over all occurrences; the other values are those of the first.
         """
         if not len(self):
             return self
@@ -89,7 +92,11 @@ class Samples(Displayed):
         group = inverse.reshape(-1)
         times = np.zeros(len(distinct), dtype=np.int64)
         np.add.at(times, group, self.occurrences)
-        breaks = np.bincount(group, self.chain_breaks * self.occurrences, len(distinct)) / times
+
+        def mean(values: Floats) -> Floats:
+            return np.asarray(np.bincount(group, values * self.occurrences, len(distinct)) / times)
+
+        breaks = mean(self.chain_breaks)
         order = np.argsort(self.energies[first], kind="stable")[:count]
         chosen = first[order]
 
@@ -110,6 +117,7 @@ class Samples(Displayed):
             info=self.info,
             broken=added(self.reads_with_broken_chain),
             wrong=added(self.reads_with_wrong_ancilla),
+            before=None if self.before is None else frozen(mean(self.before)[order]),
         )
 
     @property
@@ -136,7 +144,7 @@ class Samples(Displayed):
         """Return a `dimod.SampleSet` over the bits."""
         import dimod
 
-        counts = {BROKEN: self.broken, WRONG: self.wrong}
+        counts = {BROKEN: self.broken, WRONG: self.wrong, BEFORE: self.before}
         return dimod.SampleSet.from_samples(
             (np.asarray(self.bits), list(range(self.bits.shape[1]))),
             dimod.BINARY,
@@ -196,10 +204,11 @@ def merged(parts: Sequence[Samples], info: Mapping[str, Any]) -> Samples:
         info=dict(info),
         broken=_joined([part.reads_with_broken_chain for part in parts]),
         wrong=_joined([part.reads_with_wrong_ancilla for part in parts]),
+        before=_joined([part.before for part in parts], np.float64),
     )
 
 
-def _joined(counts: Sequence[NDArray[np.int64] | None]) -> NDArray[np.int64] | None:
-    """Return all counts, or None if some are not known."""
-    known = [part for part in counts if part is not None]
-    return frozen(np.concatenate(known), np.int64) if len(known) == len(counts) else None
+def _joined(vectors: Sequence[NDArray[Any] | None], kind: Any = np.int64) -> NDArray[Any] | None:
+    """Return all vectors as one, or None if some are not known."""
+    known = [part for part in vectors if part is not None]
+    return frozen(np.concatenate(known), kind) if len(known) == len(vectors) else None

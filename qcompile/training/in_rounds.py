@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +22,7 @@ from qcompile.stages.display import many
 from qcompile.stages.machine import Machine
 from qcompile.stages.source import ClassifierSource
 from qcompile.training.descent import descend_smoothly
-from qcompile.training.inner import Inner
+from qcompile.training.inner import StepSolver
 from qcompile.training.l2_path import (
     FOLDS,
     PATH,
@@ -38,7 +38,7 @@ from qcompile.training.search import Clock
 from qcompile.training.start import default_l2, least_squares
 from qcompile.training.trained import Trained
 
-__all__ = ["RoundsTask", "train_in_rounds"]
+__all__ = ["RoundsTask", "check_rows", "train_in_rounds"]
 
 
 _DESCENT_STARTS = 4
@@ -49,7 +49,8 @@ class RoundsTask:
     """What to train in rounds on: prepared rows, and the raw rows for cross-validation.
 
     `path` holds the prices of the weights to choose from by cross-validation with `folds` folds;
-    None takes the price of the options.
+    None takes the price of the options. `inner` makes the rounds in the place of `solver`, and
+    `keep` is given the best classifier so far after every round.
     """
 
     rows: Dataset
@@ -64,13 +65,15 @@ class RoundsTask:
     path: Sequence[float] | None = None
     folds: int = FOLDS
     seed: int = 0
+    inner: StepSolver | None = None
+    keep: Callable[[Classifier, Found], None] | None = None
 
 
 def train_in_rounds(work: RoundsTask) -> Trained:
     """Train, choose by the validation rows if there are any, and compare with descent."""
     rows = work.rows
     check_counts(work.solver.reads, work.solver.sweeps, work.solver.keep)
-    _check_rows(rows)
+    check_rows(rows)
     clock = Clock()
     with passing("unit rows"):
         unit = UnitRows.of(rows)
@@ -80,8 +83,10 @@ def train_in_rounds(work: RoundsTask) -> Trained:
     if trials:
         clock.stage("cross-validation", f"{len(trials)} values of l2, {work.folds} folds")
     options = _with_share_of_time(_with_starts(work), (work.folds + 1) * len(trials))
-    inner = inner_of(options, work.solver, rows.features, work.machine)
+    inner = work.inner or inner_of(options, work.solver, rows.features, work.machine)
     task = Task(unit, price, options, work.solver, inner, rows, direction)
+    if work.keep is not None:
+        task = replace(task, after_round=_keeping(work, work.keep, price, inner))
     with passing("rounds"):
         found = _trained(task, trials)
     clock.stage(inner.name, _said(found, price))
@@ -104,10 +109,18 @@ def train_in_rounds(work: RoundsTask) -> Trained:
         l2=price,
         rounds=found.rounds,
         trials=tuple(trials),
+        ended=found.ended,
     )
 
 
-def _check_rows(rows: Dataset) -> None:
+def _keeping(
+    work: RoundsTask, keep: Callable[[Classifier, Found], None], price: float, inner: StepSolver
+) -> Callable[[Found], None]:
+    """Return what is done after a round: keep the classifier that would be returned now."""
+    return lambda found: keep(_chosen(work, found, price, inner), found)
+
+
+def check_rows(rows: Dataset) -> None:
     """Raise InputError if there is nothing to learn from these rows."""
     if len(np.unique(rows.y)) < 2:
         raise InputError("the training rows are all of one class; expected rows of both classes")
@@ -166,7 +179,7 @@ def _said(found: Found, price: float) -> str:
     return f"{rounds}, objective {found.objective:.5f}, l2 {price:.3g}{end}"
 
 
-def _chosen(work: RoundsTask, found: Found, price: float, inner: Inner) -> Classifier:
+def _chosen(work: RoundsTask, found: Found, price: float, inner: StepSolver) -> Classifier:
     """Return the classifier with the lowest objective, or the least validation error."""
     weights, rank, error = found.weights, 0, None
     if work.validation is not None:
@@ -195,7 +208,7 @@ def _risks(task: Task, found: Found, classifier: Classifier) -> tuple[Risk, ...]
     here = Risk("trained in rounds", own, task.data.error(classifier.weights))
     if found.ended == "descent":
         return (replace(here, classifier="trained by descent"),)
-    if found.ended in ("interrupted", "time limit"):
+    if found.ended in ("interrupted", "time limit", "cancelled"):
         return (here,)
     try:
         weights, value = descend_smoothly(task.rows, task.l2, direction=task.direction)
@@ -215,6 +228,10 @@ def _notes(
         notes.append("the limit of rounds= was reached before the training settled")
     if found.ended == "time limit":
         notes.append("the time_limit= was reached before the training settled")
+    if found.ended == "budget":
+        notes.append("the budget= was reached before the training settled: this is the best so far")
+    if found.ended == "cancelled":
+        notes.append("the training was cancelled: this is the best so far")
     if len(compared) > 1 and compared[1].objective < compared[0].objective - 1e-3:
         notes.append(
             f"descent (L-BFGS) finds a lower objective, {compared[1].objective:.5f} instead of "

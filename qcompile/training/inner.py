@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
 
 from qcompile.embedding.complete import complete_chains, largest_clique, with_chains
 from qcompile.errors import InputError
@@ -19,7 +20,7 @@ from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples
 
-__all__ = ["Inner"]
+__all__ = ["Inner", "Place", "StepSolver", "step_size"]
 
 
 # One core is faster than starting threads for so much work: reads x sweeps x bits².
@@ -30,6 +31,59 @@ _FEW, _MANY_BITS = 50, 150
 # Bits of a round on a laptop, and of one that is solved by trying all states.
 _MOST_BITS, _MOST_TRIED = 1000, 20
 _MOCK_MACHINES = ("pegasus4", "advantage")
+
+
+class Place(NamedTuple):
+    """A round of a training: the number of its start and its own, both from 0 on."""
+
+    start: int
+    number: int
+
+
+class StepSolver(Protocol):
+    """What looks for a step in every round of a training.
+
+    `ended` is a reason why no further round is made, known before anything is asked of the solver.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name of the solver."""
+
+    @property
+    def size(self) -> int:
+        """The most weights that a round may change."""
+
+    @property
+    def ended(self) -> str:
+        """Why a training that was resumed had ended, or nothing."""
+
+    def stored(self, place: Place) -> Qubo | None:
+        """Return the problem of a round that was begun before, which is gone on with."""
+
+    def refusal(self, place: Place) -> str:
+        """Return why a new round cannot be paid for, or nothing."""
+
+    def sample(
+        self, problem: Pubo | Qubo, place: Place, *, seed: int, keep: int
+    ) -> tuple[Samples, Pubo | Qubo]:
+        """Return the lowest samples of a step, and the problem that was solved."""
+
+
+def step_size(features: int, most: int, *, bits: int, block: int | None, place: str) -> int:
+    """Return the most weights that a round may change on a machine that takes `most` bits.
+
+    `block` is the number that was asked for; None is as many as the machine takes.
+    """
+    wanted = features if block is None else min(block, features)
+    if block is not None and wanted > most // bits:
+        raise InputError(
+            f"a block of {wanted} weights with {bits} bits each; {place} takes up to "
+            f"{most // bits} weights: choose a smaller block="
+        )
+    if most < bits:
+        raise InputError(f"{bits} bits a weight; {place} takes up to {most} bits")
+    return min(wanted, most // bits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +113,9 @@ class Inner:
         """
         wanted = features if block is None else min(block, features)
         chip = _chip(options, machine, wanted * bits)
-        most = _most_bits(options, chip) // bits
-        if block is not None and wanted > most:
-            place = options.solver if chip is None else chip.name
-            raise InputError(
-                f"a block of {wanted} weights with {bits} bits each; {place} takes up to {most} "
-                "weights: choose a smaller block="
-            )
-        if most < 1:
-            raise InputError(f"{bits} bits a weight; the machine takes up to {bits * most} bits")
-        size = min(wanted, most)
+        place = str(options.solver) if chip is None else chip.name
+        most = _most_bits(options, chip)
+        size = step_size(features, most, bits=bits, block=block, place=place)
         if options.solver == "anneal" and options.sweeps is None:
             options = replace(options, sweeps=_FEW if size * bits <= _MANY_BITS else 2 * _FEW)
         return cls(options, size, chip)
@@ -79,16 +126,30 @@ class Inner:
         solver = self.options.solver
         return solver if isinstance(solver, str) else type(solver).__name__
 
-    def sample(self, pubo: Pubo, *, seed: int, keep: int) -> tuple[Samples, Pubo | Qubo]:
+    @property
+    def ended(self) -> str:
+        """Nothing: a training on this computer is not resumed."""
+        return ""
+
+    def stored(self, place: Place) -> Qubo | None:
+        """Return None: no round was begun before."""
+        return None
+
+    def refusal(self, place: Place) -> str:
+        """Return nothing: rounds cost no money here."""
+        return ""
+
+    def sample(
+        self, problem: Pubo | Qubo, place: Place, *, seed: int, keep: int
+    ) -> tuple[Samples, Pubo | Qubo]:
         """Return the lowest samples of a step, and the problem that was solved.
 
         `keep` of them are enough, but the chains of more tell how many break.
         """
         options = self.options
-        problem: Pubo | Qubo = pubo
-        if options.solver not in ("anneal", "exact"):
-            problem, keep = quadratize(pubo), max(keep, options.keep)
-        work = options.reads * (options.sweeps or _SWEEPS) * pubo.variables**2
+        if options.solver not in ("anneal", "exact") and isinstance(problem, Pubo):
+            problem, keep = quadratize(problem), max(keep, options.keep)
+        work = options.reads * (options.sweeps or _SWEEPS) * problem.variables**2
         with at_most(1) if work < _SMALL else nullcontext(), cluster.locally():
             found = solve(
                 self._placed(problem),
@@ -117,6 +178,8 @@ def _chip(options: SolveOptions, machine: Machine | None, bits: int) -> Machine 
             return machine
         small, large = map(load_machine, _MOCK_MACHINES)
         return small if bits <= largest_clique(small) else large
+    if solver == "rehearse":
+        return machine or load_machine(None)
     structured = hasattr(solver, "nodelist") and "topology" in getattr(solver, "properties", {})
     if not structured:
         return None

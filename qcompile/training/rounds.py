@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,10 +31,11 @@ from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.record import Record
 from qcompile.stages.samples import Samples
-from qcompile.training.inner import Inner
+from qcompile.stages.step import Step
+from qcompile.training.inner import Place, StepSolver
 from qcompile.training.start import scaled_to_lowest
 
-__all__ = ["Found", "Round", "RoundOptions", "Task", "run_rounds"]
+__all__ = ["Found", "Round", "RoundOptions", "Task", "machine_seconds", "run_rounds"]
 
 
 _log = logging.getLogger("qcompile")
@@ -51,6 +52,8 @@ _PATIENCE, _SETTLED = 5, 2e-5  # rounds that together changed the objective by l
 _MANY = 150  # weights, which come nearer in smaller changes: half of it
 _MOST_ROUNDS = 100
 _CANDIDATES = 8
+# Reasons for which no other start is tried.
+_FINAL = ("interrupted", "time limit", "budget", "cancelled")
 
 
 @dataclass(frozen=True)
@@ -127,9 +130,10 @@ class Task:
     l2: float
     options: RoundOptions
     solver: SolveOptions
-    inner: Inner
+    inner: StepSolver
     data: Dataset
     direction: Floats  # of the least-squares classifier
+    after_round: Callable[[Found], None] | None = None  # is given the best so far
 
     def objective(self, weights: Floats) -> Floats:
         """Return F of each row of weights."""
@@ -191,36 +195,53 @@ def run_rounds(task: Task, begin: Floats | None = None) -> Found:
     Ctrl-C, the time limit and the limit of rounds end the training with the best weights so far.
     """
     until = time.monotonic() + task.options.time_limit
-    lowest = _Lowest(task.solver.keep)
-    best: _State | None = None
-    rounds: list[Round] = []
+    run = _Run(_Lowest(task.solver.keep))
     ended = "steps became short"
     for number, first in enumerate(_starts(task, begin)):
         state = _begin(task, first)
-        lowest.add(state.weights[None], np.array([state.objective]))
+        run.enter(state)
         try:
-            ended = _go(task, state, number, until, lowest)
+            ended = _go(task, run, state, Place(number, 0), until)
         except KeyboardInterrupt:
-            if not rounds and not state.rounds:
+            if not run.rounds:
                 raise
             _log.warning("interrupted: keeping the best weights so far")
             ended = "interrupted"
-        rounds += state.rounds
-        if best is None or state.objective < best.objective:
-            best = state
-        if ended in ("interrupted", "time limit"):
+        if ended in _FINAL:
             break
-    assert best is not None
-    return Found(
-        frozen(best.weights),
-        best.objective,
-        tuple(rounds),
-        np.array(lowest.weights),
-        np.array(lowest.values),
-        best.problem,
-        best.samples,
-        ended,
-    )
+    return run.found(ended)
+
+
+class _Run:
+    """All starts of a training so far, the lowest weights, and the best start."""
+
+    def __init__(self, lowest: _Lowest) -> None:
+        self.lowest = lowest
+        self.states: list[_State] = []
+
+    def enter(self, state: _State) -> None:
+        """Begin a start."""
+        self.states.append(state)
+        self.lowest.add(state.weights[None], np.array([state.objective]))
+
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        """The rounds of all starts."""
+        return tuple(own for state in self.states for own in state.rounds)
+
+    def found(self, ended: str = "") -> Found:
+        """Return the best so far; of equal starts the first."""
+        best = min(self.states, key=lambda state: state.objective)
+        return Found(
+            frozen(best.weights),
+            best.objective,
+            self.rounds,
+            np.array(self.lowest.weights),
+            np.array(self.lowest.values),
+            best.problem,
+            best.samples,
+            ended,
+        )
 
 
 def _starts(task: Task, begin: Floats | None) -> Iterator[Floats]:
@@ -251,21 +272,30 @@ def _width(radius: float, features: int, width: float) -> float:
     return min(width, radius * math.sqrt(features) / 2)
 
 
-def _go(task: Task, state: _State, start: int, until: float, lowest: _Lowest) -> str:
+def _go(task: Task, run: _Run, state: _State, first: Place, until: float) -> str:
     """Make rounds until steps become short; return why they ended."""
-    features = len(state.weights)
     for number in range(task.options.rounds):
-        length = max(float(np.linalg.norm(state.weights)), 1e-3)
-        if state.radius * math.sqrt(features) < _ENOUGH * length:
-            return "steps became short"
-        if _has_settled(state, task.inner.size):
-            return "changes became small"
-        if time.monotonic() >= until:
-            return "time limit"
-        _round(task, state, start, number, lowest)
+        place = first._replace(number=number)
+        if task.inner.stored(place) is None:  # a round that was begun is ended
+            reason = task.inner.ended or _reason(task, state, until) or task.inner.refusal(place)
+            if reason:
+                return reason
+        _round(task, state, place, run.lowest)
+        if task.after_round is not None:
+            task.after_round(run.found())
         shown = f"round {number + 1}: F {state.objective:.5f}, radius {state.radius:.3g}"
         report(number + 1, task.options.rounds, shown)
     return "limit of rounds"
+
+
+def _reason(task: Task, state: _State, until: float) -> str:
+    """Return why another round is not worth while, or nothing."""
+    length = max(float(np.linalg.norm(state.weights)), 1e-3)
+    if state.radius * math.sqrt(len(state.weights)) < _ENOUGH * length:
+        return "steps became short"
+    if _has_settled(state, task.inner.size):
+        return "changes became small"
+    return "time limit" if time.monotonic() >= until else ""
 
 
 def _has_settled(state: _State, size: int) -> bool:
@@ -276,28 +306,39 @@ def _has_settled(state: _State, size: int) -> bool:
     return len(values) > count and values[-count - 1] - values[-1] < little
 
 
-def _round(task: Task, state: _State, start: int, number: int, lowest: _Lowest) -> None:
+def _problem(task: Task, state: _State, place: Place) -> tuple[LocalFit, Pubo | Qubo]:
+    """Fit around the weights, and return the fit and the problem of a round.
+
+    The problem of a round that was begun before is the one that was sent.
+    """
+    around = Around(state.width, 1.0, task.options.degree, task.l2)
+    known = task.inner.stored(place)
+    if known is not None and isinstance(known.encoding, Step):
+        centre = np.array(known.encoding.centre)
+        return _fit(task, centre, around, known.encoding.members), known
+    fit = _fit(task, state.weights, around, _block(task, state, place))
+    return fit, discretize_step(fit, state.radius, task.options.bits)
+
+
+def _round(task: Task, state: _State, place: Place, lowest: _Lowest) -> None:
     """Fit, solve and judge once; move if a sample is better."""
     began = time.perf_counter()
     options = task.options
-    around = Around(state.width, 1.0, options.degree, task.l2)
-    block = _block(task, state, start, number)
-    fit = _fit(task, state.weights, around, block)
-    problem = discretize_step(fit, state.radius, options.bits)
+    fit, problem = _problem(task, state, place)
     with muted():
         samples, problem_solved = task.inner.sample(
-            problem, seed=_seed(task, start, number), keep=options.candidates
+            problem, place, seed=_seed(task, place), keep=options.candidates
         )
     # the samples are distinct and in order of energy
     weights = problem.decode(samples.bits[: options.candidates])
     values = task.objective(weights)
     lowest.add(weights, values)
-    place = int(np.argmin(values))
-    reached = float(values[place]) - state.objective
+    rank = int(np.argmin(values))
+    reached = float(values[rank]) - state.objective
     taken = reached < 0
     radius, width = state.radius, state.width
     if taken:
-        state.weights, state.objective = weights[place], float(values[place])
+        state.weights, state.objective = weights[rank], float(values[rank])
         state.problem, state.samples = problem_solved, samples
     expected = float(samples.energies[0]) - fit.constant
     if taken and reached < _TRUSTED * expected:
@@ -309,18 +350,18 @@ def _round(task: Task, state: _State, start: int, number: int, lowest: _Lowest) 
     state.width = _width(state.radius, len(state.weights), state.width)
     state.rounds.append(
         Round(
-            start=start,
-            number=number,
+            start=place.start,
+            number=place.number,
             objective=state.objective,
             radius=radius,
             width=width,
             weights=len(fit.block),
             expected=expected,
             reached=reached,
-            rank=place if taken else None,
+            rank=rank if taken else None,
             broken=float(np.mean(samples.chain_breaks)) if len(samples) else 0.0,
             seconds=time.perf_counter() - began,
-            machine_seconds=_machine_seconds(samples),
+            machine_seconds=machine_seconds(samples),
         )
     )
 
@@ -333,16 +374,16 @@ def _shrinkage(moved: int, features: int) -> float:
     return float(_SHRINKAGE ** max(moved / features, 0.25))
 
 
-def _machine_seconds(samples: Samples) -> float | None:
+def machine_seconds(samples: Samples) -> float | None:
     """Return the QPU access time that the answer states, in seconds."""
     timing = samples.info.get("timing")
     stated = timing.get("qpu_access_time") if isinstance(timing, dict) else None
     return float(stated) * 1e-6 if isinstance(stated, int | float) else None
 
 
-def _seed(task: Task, start: int, number: int) -> int:
+def _seed(task: Task, place: Place) -> int:
     """Return the seed of a round, so that rounds do not repeat each other's errors."""
-    drawn = np.random.SeedSequence([task.solver.seed, start, number]).generate_state(1)[0]
+    drawn = np.random.SeedSequence([task.solver.seed, *place]).generate_state(1)[0]
     return int(drawn) >> 1  # Ocean's samplers take 31 bits
 
 
@@ -363,7 +404,7 @@ def _fit(task: Task, centre: Floats, around: Around, block: NDArray[np.int64] | 
     )
 
 
-def _block(task: Task, state: _State, start: int, number: int) -> NDArray[np.int64] | None:
+def _block(task: Task, state: _State, place: Place) -> NDArray[np.int64] | None:
     """Return the weights that a round may change: drawn by the size of their slopes.
 
     A weight of slope 0 has a chance, too, as the slopes change with the other weights.
@@ -373,5 +414,5 @@ def _block(task: Task, state: _State, start: int, number: int) -> NDArray[np.int
         return None
     slope = np.abs(slope_at(task.rows, state.weights, Around(state.width, 1.0, 2, task.l2)))
     chances = slope + max(float(slope.mean()), 1e-12) / 4
-    rng = np.random.default_rng([task.solver.seed, start, number, 5])
+    rng = np.random.default_rng([task.solver.seed, *place, 5])
     return np.sort(rng.choice(features, size, replace=False, p=chances / chances.sum()))

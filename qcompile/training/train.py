@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -26,6 +26,9 @@ from qcompile.stages.machine import Machine
 from qcompile.stages.samples import Samples
 from qcompile.training.in_rounds import RoundsTask, train_in_rounds
 from qcompile.training.l2_path import FOLDS
+from qcompile.training.leap_cost import TrainingCost
+from qcompile.training.leap_machine import LeapMachine, leap_machine_of
+from qcompile.training.on_leap import train_on_leap
 from qcompile.training.options import OptionsByName, TrainOptions
 from qcompile.training.risks import risks
 from qcompile.training.rounds import RoundOptions
@@ -59,13 +62,14 @@ def train(
     loss: LossOptions | None = None,
     rounds: RoundOptions | int | None = None,
     options: SolveOptions | None = None,
-    machine: MachineSource | None = None,
+    machine: MachineSource | LeapMachine | None = None,
     validation: Dataset | float = 0.0,
     test: Dataset | float = 0.0,
     preparation: PrepareOptions | Mapping[str, Any] | None = None,
     folds: int = FOLDS,
     time_limit: float = math.inf,
     seed: int = 0,
+    confirm: Callable[[TrainingCost], bool] | None = None,
     progress: Progress | None = None,
     client: Any = None,
     **by_name: Unpack[TrainOptions],
@@ -83,6 +87,10 @@ def train(
     the weights in rounds: a number, "cv", or numbers to choose from by cross-validation with
     `folds` folds; None needs no search. `machine` is the machine that the solver "mock" stands for.
 
+    With `machine` "leap", or a `LeapMachine`, a QPU of Leap makes the rounds. The training is then
+    one job: ``resume(found.job.id)`` continues it after any interruption. `confirm` is called with
+    the cost; nothing is sent if it returns False.
+
     `validation` and `test` are data sets prepared in the same way, or shares of `data` to set
     aside. `preparation` holds options of `prepare` for data that are not prepared yet: parts are
     set aside first, and features are chosen and scaled by the training rows alone. Raw data are
@@ -99,6 +107,7 @@ def train(
     'paper'
     """
     named = OptionsByName(dict(by_name))
+    rounds_given = rounds is not None
     loss, rounds = named.loss(loss), named.rounds(rounds)
     method = _method(method, bits, l0, loss)
     if isinstance(l2, str) and l2 != "cv":
@@ -113,8 +122,16 @@ def train(
     if wanted is None and data.preparation.is_identity:
         wanted = _RAW
     wanted = named.preparation(wanted)
-    options = named.search(options or default_search(method, named.solver, seed))
-    chip = None if machine is None else load_machine(machine)
+    options = named.search(options or default_search(method, _named_solver(named, machine), seed))
+    qpu = leap_machine_of(machine, options.solver)
+    if qpu is not None and method == "paper":
+        raise InputError(
+            "a training on Leap is in rounds: leave out bits=, l0= and the options of the loss, or "
+            "send one problem of the paper's method with submit()"
+        )
+    chip = None
+    if qpu is None and machine is not None and not isinstance(machine, LeapMachine):
+        chip = load_machine(machine)
     with cluster.using(client):
         if method == "paper":
             price = _paper_l2(l2)
@@ -142,7 +159,15 @@ def train(
             seed=seed,
         )
         with shown_by(progress):
+            if qpu is not None:
+                return train_on_leap(work, qpu, rounds_given=rounds_given, confirm=confirm)
             return train_in_rounds(work)
+
+
+def _named_solver(named: OptionsByName, machine: Any) -> Any:
+    """Return the solver that was named; on Leap the QPU is the solver."""
+    on_leap = machine == "leap" or isinstance(machine, LeapMachine)
+    return machine if on_leap and named.solver == "anneal" else named.solver
 
 
 def _method(method: str, bits: int | None, l0: float, loss: LossOptions | None) -> str:

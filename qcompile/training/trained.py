@@ -12,6 +12,7 @@ from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples
 from qcompile.training.l2_path import L2Trial
+from qcompile.training.leap_job import TrainingJob
 from qcompile.training.risks import Risk
 from qcompile.training.rounds import Round
 from qcompile.training.search import Stage
@@ -28,7 +29,8 @@ class Trained(Displayed):
 
     `method` is "rounds" or "paper". A training in rounds has a record for each of its `rounds`, the
     price `l2` of its weights, and the `trials` if that was chosen by cross-validation; its
-    `problem` and `samples` are those of the last step that was taken. It has no `loss`.
+    `problem` and `samples` are those of the last step that was taken, and `ended` says why no more
+    rounds were made. It has no `loss`. A training on Leap has a `job`.
     """
 
     classifier: Classifier
@@ -44,6 +46,8 @@ class Trained(Displayed):
     l2: float | None = None
     rounds: tuple[Round, ...] = ()
     trials: tuple[L2Trial, ...] = ()
+    ended: str = ""
+    job: TrainingJob | None = None
 
     @property
     def objective(self) -> float:
@@ -64,6 +68,7 @@ class Trained(Displayed):
             **{f"{part} error": error for part, error in self.errors.items()},
             "baseline error": self.baseline,
             "rounds": len(self.rounds) or None,
+            "job": None if self.job is None else self.job.id,
             "l2": self.l2,
             "notes": "; ".join(self.notes) or None,
         }

@@ -9,7 +9,8 @@ signs of the coefficients decides. (1) and (2) prove that the minimum over the a
 polynomial, for every assignment, at any size. (3) For few bits all assignments are tried as well.
 (4) The record (encoding, loss, ℓ0, what was dropped) must fit the terms and itself. (5) With the
 data at hand, random assignments are compared with the risk computed from the examples; if small
-terms were dropped, all terms are.
+terms were dropped, all terms are. (6) Where terms were left out around a minimum, all assignments
+are tried with and without them: the minimum must stay one, and the others keep their distance.
 
 A file whose maker recomputed digests and fingerprint passes (1) for whatever polynomial it holds.
 Only (5), or a polynomial from elsewhere, tells whether it is the right one.
@@ -32,6 +33,7 @@ from qcompile.verification.algebra import (
 from qcompile.verification.check import Verification
 from qcompile.verification.data import check_data
 from qcompile.verification.gates import check_exhaustively, check_gates, few_enough
+from qcompile.verification.minimum import check_minimum
 from qcompile.verification.record import check_record
 
 __all__ = ["verify"]
@@ -69,6 +71,8 @@ def verify(
     checks.append(check_gates(qubo))
     if qubo.truncated is not None:
         checks.append(check_truncation(qubo, terms))
+    if qubo.compression is not None:
+        checks.append(check_minimum(qubo, terms))
     if qubo.logical <= _EXHAUSTIVE_BITS and few_enough(qubo):
         checks.append(check_exhaustively(qubo))
     whole = terms if qubo.truncated is None else terms.plus(qubo.truncated)

@@ -31,8 +31,9 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any] | type, ...]] = {
     "estimate": (qcompile.estimate, qcompile.DataOptions, qcompile.LossOptions),
     "embed": (qcompile.embed, qcompile.anneal),
     "solve": (qcompile.solve, qcompile.with_chains),
+    "rehearse": (qcompile.rehearse, qcompile.rehearse_training),
     "decode": (qcompile.decode,),
-    "train": (qcompile.train, TrainOptions),
+    "train": (qcompile.train, TrainOptions, qcompile.LeapMachine, qcompile.Patience),
     "submit": (qcompile.submit, qcompile.Patience),
     "resume": (qcompile.resume, qcompile.Patience),
     "cancel": (qcompile.cancel, qcompile.Patience),
@@ -85,6 +86,9 @@ OWN = {
     "train": {
         "cv": "folds= of train, and cross_validate: the option also asks for the choice",
         "grid": "an argument of cross_validate",
+        "on": 'machine="leap", a LeapMachine, or solver="rehearse"',
+        "dry_run": "confirm= is given the cost, and may return False",
+        "yes": "confirm= is a function that may ask",
     },
     "solve": {"embedding": "with_chains(qubo, embedding) makes the problem to solve"},
     "submit": {

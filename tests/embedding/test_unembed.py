@@ -9,7 +9,18 @@ from dwave.system.testing import MockDWaveSampler
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qcompile import Embedded, InputError, compile, embed, load_machine, unembed
+from qcompile import (
+    Embedded,
+    Embedding,
+    InputError,
+    compile,
+    embed,
+    load_machine,
+    make_program,
+    unembed,
+    unembed_program,
+)
+from qcompile.stages.embedded import to_embedded
 from tests.judge import all_assignments
 from tests.problems import cubic
 
@@ -139,3 +150,65 @@ def test_what_is_discarded_is_counted_in_reads(tmp_path: Path) -> None:
     wrong = qubo.restrict(bits)[1] > 0
     assert wrong[0] and kept.wrong is not None
     assert kept.wrong.tolist() == [2 * int(wrong[0]), 4 * int(wrong[2])]
+
+
+def in_tiles(bits: int, tiles: int) -> list[Embedded]:
+    """Copies of one cubic, and one other, each on a tile of Chimera of its own."""
+    machine = load_machine("chimera4")
+    copies = []
+    for tile in range(tiles):
+        qubo = cubic(bits, seed=tile // 2)
+        chains = tuple((8 * tile + v, 8 * tile + 4 + v) for v in range(qubo.variables))
+        copies.append(to_embedded(qubo, Embedding(chains, machine, "", "by hand"), 2.0))
+    return copies
+
+
+@pytest.mark.parametrize("gauge", [None, 0, 7])
+@pytest.mark.parametrize("repair", ["majority", "energy", "discard"])
+def test_a_program_is_read_as_its_copies_are(gauge: int | None, repair: str) -> None:
+    """Every copy against `unembed` of its own spins, from a SampleSet of shuffled columns."""
+    copies = in_tiles(3, 3)
+    rows = [broken_sampler(copy, seed, 0.1) for seed, copy in enumerate(copies)]
+    program = make_program(copies, gauge=gauge)
+    signs = dict(zip(program.qubits.tolist(), program.signs.tolist(), strict=True))
+    labels = [q for copy in copies for q in copy.qubits.tolist()]
+    machine = np.concatenate(rows, axis=1) * np.array([signs[q] for q in labels])
+    order = np.random.default_rng(1).permutation(len(labels))
+    answer = dimod.SampleSet.from_samples(
+        (machine[:, order], [labels[i] for i in order]), "SPIN", energy=np.zeros(30),
+        num_occurrences=np.arange(1, 31), info={"timing": {}}, sort_labels=False,
+    )  # fmt: skip
+    found = unembed_program(program, answer, repair=repair)
+    assert len(found) == 3
+    for copy, own, back in zip(copies, rows, found, strict=True):
+        alone = unembed(copy, own, repair=repair)
+        assert back.bits.tolist() == alone.bits.tolist()
+        assert back.row.tolist() == alone.row.tolist()
+        assert back.energies == pytest.approx(alone.energies)
+        assert back.chain_breaks == pytest.approx(alone.chain_breaks)
+        assert back.occurrences.tolist() == (alone.row + 1).tolist()
+        assert back.info["timing"] == {}
+    with pytest.raises(InputError, match="repair 'magic'"):
+        unembed_program(program, answer, repair="magic")
+
+
+@pytest.mark.parametrize("gauge", range(3))
+def test_an_ideal_machine_gives_the_same_samples_through_a_gauge(gauge: int) -> None:
+    """Every state of all qubits, in order of energy, with and without the gauge."""
+    (copy,) = in_tiles(3, 1)
+    assert len(copy.qubits) == 8 and copy.embedding.longest == 2
+
+    def lowest(seed: int | None) -> list[tuple[tuple[int, ...], int, float]]:
+        program = make_program([copy], gauge=seed)
+        answer = dimod.ExactSolver().sample(program.to_bqm())
+        (back,) = unembed_program(program, answer)
+        found = back.lowest(len(back))
+        return [
+            (tuple(bits), times, round(energy, 9))
+            for bits, times, energy in zip(
+                found.bits.tolist(), found.occurrences.tolist(), found.energies.tolist(),
+                strict=True,
+            )
+        ]  # fmt: skip
+
+    assert lowest(gauge) == lowest(None)

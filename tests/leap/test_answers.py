@@ -10,7 +10,7 @@ import pytest
 from dwave.cloud.coders import decode_qp_numpy
 
 import qcompile
-from qcompile import Embedding, LeapError, Qubo, Submission
+from qcompile import Embedding, LeapError, Qubo, Submission, make_program
 from qcompile.errors import FormatError
 from qcompile.leap import answers
 from qcompile.stages.embedded import to_embedded
@@ -105,7 +105,7 @@ def test_answers_are_read_as_ocean_reads_them(
         base64.b64decode(answer["solutions"]), len(ocean["energies"]), len(embedded.qubits)
     )
     assert np.array_equal(ours, ocean["solutions"][:, embedded.qubits])
-    read = answers.read_qpu_answer(answer, embedded, READS)
+    (read,) = answers.read_qpu_answer(answer, make_program([embedded]), READS)
     assert read.occurrences.sum() == READS
 
 

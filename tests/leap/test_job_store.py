@@ -10,7 +10,7 @@ import pytest
 
 import qcompile
 from qcompile import InputError, Submission
-from qcompile.leap.job_store import Damaged, alone_in, list_jobs, load_job, scan_jobs
+from qcompile.leap.job_store import Damaged, alone_in, list_jobs, load_job, read_job, scan_jobs
 from tests.leap.jobs import QUICK, READS
 from tests.sapi import Sapi
 
@@ -72,7 +72,7 @@ def test_one_strange_folder_does_not_hinder_the_others(
     shutil.copytree(sent.folder, pristine)
     for name in ("job.json", "part-1.json", "problem.npz", "embedding.json", "lock"):
         change(sent.folder / name)
-        found = scan_jobs()
+        found = scan_jobs(None, read_job)
         if name == "job.json":
             assert isinstance(found[0], Damaged) and "job.json" in found[0].reason
             assert list_jobs() == []
