@@ -19,9 +19,11 @@ from qcompile.stages.machine import LARGEST, Machine
 __all__ = [
     "MachineSource",
     "catalogue",
+    "hardware_folder",
     "load_machine",
     "machine_from_sampler",
     "read_ranges",
+    "read_toml",
 ]
 
 
@@ -58,9 +60,9 @@ def catalogue() -> dict[str, Machine]:
     >>> sorted(catalogue())[:3]
     ['2000q', 'advantage', 'advantage2']
     """
-    found = [entry.name for entry in _hardware().iterdir() if entry.name.endswith(".toml")]
+    found = [entry.name for entry in hardware_folder().iterdir() if entry.name.endswith(".toml")]
     names = sorted({name.removesuffix(".toml") for name in found} - set(_NOT_MACHINES))
-    return {name: _read(_hardware() / f"{name}.toml", name) for name in names}
+    return {name: _read(hardware_folder() / f"{name}.toml", name) for name in names}
 
 
 def load_machine(name: MachineSource | None = None) -> Machine:
@@ -88,7 +90,7 @@ def load_machine(name: MachineSource | None = None) -> Machine:
             raise InputError(f"{text}: no such file; expected a machine as TOML")
         return _read(path, path.stem)
     own = text.lower()
-    known = _hardware() / f"{own}.toml"
+    known = hardware_folder() / f"{own}.toml"
     if "/" in text or own in _NOT_MACHINES or not known.is_file():
         names = ", ".join(sorted(catalogue()))
         raise InputError(
@@ -133,7 +135,7 @@ def _sizes(topology: str, shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(int(s) for s in shape)[: len(LARGEST.get(topology, shape))]
 
 
-def _hardware() -> Traversable:
+def hardware_folder() -> Traversable:
     """Return the catalogue: inside the installed package, or beside it in a checkout."""
     installed = files("qcompile") / "hardware"
     if installed.is_dir():
