@@ -56,6 +56,21 @@ def test_bad_input_is_one_line(
     assert code == 2 and said in err and len(err.splitlines()) == 1, err
 
 
+def test_problems_without_an_expected_loss_are_written_all_the_same(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("huge.json").write_text(json.dumps({"a,b,c": -2e200, "a": 1e200}))
+    assert main(["quadratize", "huge.json", "-o", "one.json"]) == 0
+    assert "expected" not in capsys.readouterr().out
+    monkeypatch.setattr("qcompile.cli.expected.MOST_COUPLINGS", 1)
+    assert main(["quadratize", "pubo.json", "-o", "two.json"]) == 0
+    assert "not computed above 1 couplings" in capsys.readouterr().out
+    monkeypatch.setattr("qcompile.cli.expected.MOST_COUPLINGS", 1000)
+    monkeypatch.setattr("qcompile.rehearsal.expected_loss.MOST_COUPLINGS", 1)
+    assert main(["quadratize", "pubo.json", "-o", "three.json", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["expected_energy_loss"] is None
+
+
 def test_compile_says_what_errors_cost_in_one_line(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
