@@ -157,7 +157,6 @@ class _Packing:
     def _on_lattices(self, start: tuple[Owner, KernelInput]) -> None:
         """Pack shapes near the given chains."""
         from qcompile.embedding.copies_lattice import chip_ground, laid, lattices, packed
-        from qcompile.embedding.copies_shapes import shapes_near, variants_of
 
         found = shapes_near(*start, seed=self.seed, most=_MOST_SHAPES)
         shapes, variants = variants_of(found, self.places)

@@ -26,7 +26,7 @@ class Variants(NamedTuple):
     kind: Ints
     x: Ints
     y: Ints
-    count: Ints
+    qubits: Ints
     places: Ints
     near: Ints
 
@@ -132,7 +132,7 @@ def nearest_variants(
                     if apart < distance[worst]:
                         distance[worst] = apart
                         near[v, worst, 0], near[v, worst, 1], near[v, worst, 2] = w, dx, dy
-                        worst = np.argmax(distance)
+                        worst = int(np.argmax(distance))
     return near
 
 
@@ -155,7 +155,7 @@ def _lay(shapes: Variants, ground: Ground, used: Ints, v: int, x: int, y: int, s
         site = ground.where[x + shapes.x[v, t], y + shapes.y[v, t]]
         place = shapes.kind[v, t] * ground.sites + site
         before = max(0, used[place] - ground.room[place])
-        used[place] += sign * shapes.count[v, t]
+        used[place] += sign * shapes.qubits[v, t]
         change += max(0, used[place] - ground.room[place]) - before
     return change
 

@@ -34,7 +34,7 @@ class Lattice:
 
 def chip_ground(places: Places) -> Ground:
     """Return the ground of a whole chip: its places and how many qubits of each work."""
-    kinds, width, height = places.room.shape
+    _, width, height = places.room.shape
     margin = max(width, height)
     where = np.full((width + margin, height + margin), -1, dtype=np.int32)
     where[:width, :height] = np.arange(width * height).reshape(width, height)
@@ -54,7 +54,7 @@ def lattices(
 ) -> Iterator[Lattice]:
     """Yield lattices without overlap, the densest that are found and no others."""
     kinds, room = len(chip.room) // chip.sites, int(chip.room.max())
-    least = int(min(row.sum() for row in variants.count))
+    least = int(min(row.sum() for row in variants.qubits))
     reach = int(max(variants.x.max(), variants.y.max())) + 1
     units = [
         (area / copies, copies, area)
@@ -107,7 +107,7 @@ def packed(
     start: Ints, variants: Variants, chip: Ground, seed: int, late: Callable[[], bool]
 ) -> Iterator[Ints]:
     """Yield better and better packings of the chip, which begin with the given copies."""
-    most = int(chip.room.sum()) // int(min(row.sum() for row in variants.count))
+    most = int(chip.room.sum()) // int(min(row.sum() for row in variants.qubits))
     best = add_copies(variants, chip, start, most, seed)
     yield best
     for turn, share in enumerate(_MORE):

@@ -34,8 +34,8 @@ def chains_on_tracks(
         along = np.where(upright, shape.y + low, shape.x + left)
         masks: defaultdict[tuple[Line, int], int] = defaultdict(int)
         rows = zip(shape.kind, fixed, along, shape.piece, strict=True)
-        for kind, line, position, piece in (map(int, row) for row in rows):
-            masks[(kind, line), piece] |= 1 << position
+        for kind, where, position, piece in (map(int, row) for row in rows):
+            masks[(kind, where), piece] |= 1 << position
         for (line, piece), mask in masks.items():
             lines[line].append((mask, copy, piece))
     tracks: dict[tuple[int, int], int] = {}
