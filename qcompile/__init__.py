@@ -16,6 +16,7 @@ from qcompile.data.prepare import from_arrays, prepare
 from qcompile.data.read import read
 from qcompile.data.split import add_noise, folds, shuffle, split
 from qcompile.embedding.complete import complete_chains, largest_clique, with_chains
+from qcompile.embedding.copies import find_copies
 from qcompile.embedding.embed import EmbeddingNotFound, embed, find_embedding
 from qcompile.embedding.preflight import preflight
 from qcompile.embedding.quality import quality
@@ -127,6 +128,7 @@ __all__ = [
     "discretize_step",
     "embed",
     "estimate",
+    "find_copies",
     "find_embedding",
     "fit_around",
     "fit_loss",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from qcompile.embedding.complete import complete_chains, largest_clique, with_chains
 from qcompile.errors import InputError
-from qcompile.files.machines import load_machine, machine_from_sampler
+from qcompile.files.machines import load_machine, machine_from_sampler, machine_sampler
 from qcompile.reduction.quadratize import quadratize
 from qcompile.runtime import cluster
 from qcompile.runtime.threads import at_most
@@ -117,8 +117,7 @@ def _chip(options: SolveOptions, machine: Machine | None, bits: int) -> Machine 
             return machine
         small, large = map(load_machine, _MOCK_MACHINES)
         return small if bits <= largest_clique(small) else large
-    structured = hasattr(solver, "nodelist") and "topology" in getattr(solver, "properties", {})
-    if not structured:
+    if machine_sampler(solver) is None:
         return None
     return machine_from_sampler(solver) if machine is None else machine
 
