@@ -23,7 +23,7 @@ from qcompile.embedding.embed import embed
 from qcompile.embedding.unembed import unembed
 from qcompile.errors import InputError
 from qcompile.files.interchange import numbered
-from qcompile.files.machines import machine_from_sampler
+from qcompile.files.machines import machine_from_sampler, machine_sampler
 from qcompile.reduction.quadratize import quadratize
 from qcompile.solvers.solve import solve
 from qcompile.stages.embedded import Embedding, problem_id
@@ -149,7 +149,7 @@ class PuboSampler(ComposedPolySampler):  # type: ignore[misc]
         """Let the child sample the QUBO, whose variables have these names."""
         if not qubo.variables:
             return _Answer(np.zeros((1, 0), np.int8), np.zeros(1, np.int64), {}, {})
-        if hasattr(self.child, "nodelist") and "topology" in self.child.properties:
+        if machine_sampler(self.child) is not None:
             return self._from_machine(qubo, parameters)
         bqm = qubo.to_bqm()
         bqm.relabel_variables(dict(enumerate(names)))

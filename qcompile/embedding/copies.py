@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.embedding.copies_shapes import Shape, places_of, shapes_near, variants_of
-from qcompile.embedding.copies_tracks import chains_on_tracks, whole_copies
+from qcompile.embedding.copies_tracks import chains_on_tracks, mended_copies
 from qcompile.embedding.embed import EmbeddingNotFound, find_embedding
 from qcompile.embedding.kernel_input import KernelInput, Owner
 from qcompile.errors import InputError
@@ -115,6 +115,7 @@ class _Packing:
     def __post_init__(self) -> None:
         self.best: list[Chains] = []
         self.places = places_of(self.machine)
+        self.inputs = KernelInput(self.qubo, self.machine)
 
     def run(self, embedding: Embedding | None) -> list[Chains]:
         """Return the chains of each copy."""
@@ -173,7 +174,7 @@ class _Packing:
         if len(copies) <= len(self.best):
             return
         chains = chains_on_tracks([shapes[v] for v in copies[:, 0]], copies[:, 1:], self.places)
-        whole = whole_copies(chains, self.qubo, self.machine)
+        whole = mended_copies(chains, self.inputs)
         if len(whole) > len(self.best):
             self.best = whole
 

@@ -22,6 +22,7 @@ __all__ = [
     "hardware_folder",
     "load_machine",
     "machine_from_sampler",
+    "machine_sampler",
     "read_ranges",
     "read_toml",
 ]
@@ -100,8 +101,25 @@ def load_machine(name: MachineSource | None = None) -> Machine:
     return _read(known, own)
 
 
+def machine_sampler(sampler: Any) -> Any:
+    """Return the machine's sampler that a sampler is, or that composites stand around; else None.
+
+    A composite that embeds by itself takes any problem: there is no machine to see.
+    """
+    if hasattr(sampler, "nodelist"):
+        return sampler if "topology" in getattr(sampler, "properties", {}) else None
+    if "chain_strength" in (getattr(sampler, "parameters", None) or {}):
+        return None
+    within = (machine_sampler(child) for child in getattr(sampler, "children", None) or ())
+    return next((found for found in within if found is not None), None)
+
+
 def machine_from_sampler(sampler: Any) -> Machine:
-    """Return the machine of a structured sampler such as DWaveSampler or MockDWaveSampler."""
+    """Return the machine of a structured sampler such as DWaveSampler or MockDWaveSampler.
+
+    A composite around such a sampler, like those of Ocean, has the same machine.
+    """
+    sampler = machine_sampler(sampler) or sampler
     own = getattr(sampler, "machine", None)
     if isinstance(own, Machine):  # a simulated machine, which knows its graph
         return own
