@@ -123,7 +123,7 @@ def test_a_classifier_no_better_than_the_baseline_is_warned_about() -> None:
         PolynomialLossClassifier(order=3, bits=2, bias=False).fit(x, y)
 
 
-@pytest.mark.filterwarnings("ignore:the limit of rounds:UserWarning")
+@pytest.mark.filterwarnings("ignore::UserWarning")  # few rounds
 @pytest.mark.parametrize("processes", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_qpu_behind_the_estimator_in_clones_and_grids(
     server: Sapi, processes: int | None

@@ -112,7 +112,7 @@ def test_bad_input_is_one_line_and_nothing_is_sent(
 
 
 def test_rounds_are_rehearsed(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--on", "rehearse", "--machine", "zephyr3", "--rounds", "2", "-q"]
+    words = ["--on", "rehearse", "--machine", "zephyr3", "--rounds", "2"]
     assert main([*HERE, *words, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert len(found["rounds"]) == 2 and found["stages"][-1]["stage"] == "rehearse"

@@ -52,5 +52,5 @@ def test_damaged_rows_are_refused(tmp_path: Path, damage: str) -> None:
     else:
         changed["train_indices"][0] = 99
     guarded.write_npz(path, header, changed)
-    with pytest.raises(FormatError, match="rows.npz"):
+    with pytest.raises(FormatError, match=r"rows\.npz"):
         load_rows(path)
