@@ -50,6 +50,10 @@ from qcompile.reduction.accounting import account
 from qcompile.reduction.estimate import estimate
 from qcompile.reduction.quadratize import QuboOptions, quadratize
 from qcompile.reduction.restore import restore
+from qcompile.rehearsal.expected_loss import ExpectedLoss, expected_loss
+from qcompile.rehearsal.record import Rehearsal
+from qcompile.rehearsal.rehearse import rehearse
+from qcompile.rehearsal.training import TrainingRehearsal, rehearse_training
 from qcompile.solvers.anneal import anneal
 from qcompile.solvers.anneal_margins import anneal_examples
 from qcompile.solvers.descent import descend
@@ -89,6 +93,7 @@ __all__ = [
     "Embedding",
     "EmbeddingNotFound",
     "Encoding",
+    "ExpectedLoss",
     "FormatError",
     "InputError",
     "Job",
@@ -112,6 +117,8 @@ __all__ = [
     "QcompileError",
     "Qubo",
     "QuboOptions",
+    "Rehearsal",
+    "RehearsedMachine",
     "Round",
     "RoundOptions",
     "Samples",
@@ -123,6 +130,7 @@ __all__ = [
     "Trained",
     "TrainingCost",
     "TrainingJob",
+    "TrainingRehearsal",
     "ZeroOneLoss",
     "__version__",
     "account",
@@ -141,6 +149,7 @@ __all__ = [
     "discretize_step",
     "embed",
     "estimate",
+    "expected_loss",
     "find_embedding",
     "fit_around",
     "fit_loss",
@@ -168,6 +177,8 @@ __all__ = [
     "quality",
     "read",
     "read_pubo",
+    "rehearse",
+    "rehearse_training",
     "restore",
     "resume",
     "save_classifier",
@@ -211,4 +222,8 @@ def __getattr__(name: str) -> _Any:
         from qcompile.solvers.mock_machine import MockMachine
 
         return MockMachine
+    if name == "RehearsedMachine":
+        from qcompile.solvers.rehearsed_machine import RehearsedMachine
+
+        return RehearsedMachine
     raise AttributeError(f"module 'qcompile' has no attribute {name!r}")

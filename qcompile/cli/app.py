@@ -21,6 +21,7 @@ from qcompile.cli import (
     leap,
     machines,
     quadratize,
+    rehearse,
     report,
     solve,
     train,
@@ -44,7 +45,8 @@ __all__ = ["main"]
 
 # In the order of the help.
 _GROUPS = (
-    data, compile, quadratize, verify, estimate, machines, solve, train, leap, report, completion
+    data, compile, quadratize, verify, estimate, machines, solve, train, rehearse, leap, report,
+    completion,
 )  # fmt: skip
 # The commands from data to classifier, the shortcut, the real machine; the rest follows.
 _WAYS = {
@@ -53,7 +55,7 @@ _WAYS = {
     ),
     "All stages at once": ("train",),
     "On the real machine, in place of embed, solve and decode": (
-        "submit", "resume", "jobs", "cancel"
+        "rehearse", "submit", "resume", "jobs", "cancel"
     ),
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -168,8 +169,9 @@ def _run_compile(options: argparse.Namespace) -> None:
         **describe_pubo(compiled.pubo),
     }
     if reduced is not None:
-        rows = rows_at_hand(options.data, reduced)
-        summary |= describe_qubo(reduced) | describe_expected(reduced, options, rows)
+        summary |= describe_qubo(reduced) | describe_expected(
+            reduced, options, partial(rows_at_hand, options.data, reduced)
+        )
         summary |= describe_fit(reduced, options)
         if options.compare_dimod:
             summary["dimod ancillas"] = dimod_ancillas(compiled.pubo)

@@ -45,7 +45,7 @@ _BRIEF = {
     "data", "rows", "features", "labels", "order", "degree", "weights", "weights that may change",
     "radius", "width", "objective around the classifier", "variables", "product_ancillas", "qubits",
     "quadratic_terms", "fits", "share_of_couplings_below_precision",
-    "expected energy loss", "expected error loss", "dimod ancillas",
+    "expected energy loss", "dimod ancillas",
     "solved by pruning, weights",
 }  # fmt: skip
 _BRIEF_UNLESS_0 = {

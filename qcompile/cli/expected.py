@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from qcompile.cli.output import Worded
 from qcompile.data.named_sets import is_named
 from qcompile.data.replay import same_rows
 from qcompile.errors import QcompileError
+from qcompile.files.machines import load_machine
 from qcompile.rehearsal.expected_loss import MOST_COUPLINGS, ExpectedLoss, expected_loss
 from qcompile.runtime.timing import passing
 from qcompile.stages.dataset import Dataset
@@ -24,33 +26,39 @@ _MOST_ENTRIES, _MOST_BYTES = 1_000_000, 4 << 20
 
 
 def describe_expected(
-    problem: Qubo | Embedded, options: argparse.Namespace, rows: Dataset | None = None
+    problem: Qubo | Embedded,
+    options: argparse.Namespace,
+    rows: Callable[[], Dataset | None] = lambda: None,
 ) -> dict[str, Any]:
-    """Return the loss that errors of the machine are expected to cause, of energy and accuracy."""
+    """Return the loss that errors of the machine are expected to cause, of energy and accuracy.
+
+    `rows` reads the training rows; it is not called if nothing is computed.
+    """
     if options.quiet:
         return {}
     qubo = problem.qubo if isinstance(problem, Embedded) else problem
     if len(qubo.first) > MOST_COUPLINGS:
         why = f"not computed above {MOST_COUPLINGS:,} couplings; see: qcompile rehearse"
         return {"expected energy loss": Worded(None, why)}
-    if not qubo.has_terms or not qubo.variables:
+    chip = problem.embedding.machine if isinstance(problem, Embedded) else load_machine(None)
+    if not qubo.has_terms or not qubo.variables or chip.precision is None:
         return {}
     with passing("expected loss"):
-        return _in_words(expected_loss(problem, rows=rows))
+        return _in_words(expected_loss(problem, rows=rows()))
 
 
 def _in_words(found: ExpectedLoss) -> dict[str, Any]:
-    """Return the figures; the text says by what the losses are caused, and if they are bounds."""
+    """Return the figures; the text of the first says all that matters in a line."""
     least = "at least " if found.at_least else ""
-    energy = (
-        f"{least}{found.energy:.3g}, as errors of {found.machine} make another state the lowest"
-    )
-    if not found.changed:
-        energy = f"0, as errors of {found.machine} leave the same state the lowest"
-    shown: dict[str, Any] = {"expected energy loss": Worded(found.energy, energy)}
+    if found.changed:
+        text = f"{least}{found.energy:.3g}, by errors of {found.machine}"
+    else:
+        text = f"0: errors of {found.machine} leave the same state the lowest"
+    if found.changed and found.error is not None:
+        text += f"; {found.error:+.4f} to the training error of {found.best_error:.4f}"
+    shown: dict[str, Any] = {"expected energy loss": Worded(found.energy, text)}
     if found.error is not None:
-        text = f"{found.error:+.4f}, from {found.best_error:.4f} of the lowest state"
-        shown["expected error loss"] = Worded(found.error, text)
+        shown["expected error loss"] = found.error
     shown["share of draws with another lowest state"] = found.changed
     return shown
 

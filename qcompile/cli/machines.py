@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import Any
 
 from qcompile.cli.expected import describe_expected
@@ -235,7 +236,7 @@ def _run_embed(options: argparse.Namespace) -> int:
     found = quality(embedded)
     figures = {**found.to_dict(), "qubits_at_least": least_qubits(qubo, machine)}
     with bar("expected loss"):
-        figures |= describe_expected(embedded, options, recorded_rows(qubo))
+        figures |= describe_expected(embedded, options, partial(recorded_rows, qubo))
     if not options.json:
         figures["chain_lengths"] = ", ".join(f"{n}: {c}" for n, c in found.chains_by_length)
         figures |= {_strength_name(trial): _in_words(trial) for trial in trials}

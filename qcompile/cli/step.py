@@ -80,7 +80,7 @@ def run_step(options: argparse.Namespace, emits: Sequence[tuple[str, str]]) -> N
         "objective around the classifier": fit.constant,
         **describe_pubo(pubo),
         **describe_qubo(qubo),
-        **describe_expected(qubo, options, data),
+        **describe_expected(qubo, options, lambda: data),
         **describe_fit(qubo, options),
     }
     written = [path for _, path in emits]

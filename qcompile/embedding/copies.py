@@ -1,40 +1,214 @@
-"""Qubo x Machine -> disjoint copies of its chains, found one after another."""
+"""Qubo x Machine -> many Embeddings: as many disjoint copies of a problem as the machine takes.
+
+All copies are programmed and annealed together, so one anneal gives as many samples.
+
+1. Find chains on a small window of the machine's graph, and shapes near them (`copies_shapes`).
+2. Search for a lattice: a few shapes that repeat without overlap, in small units of every form.
+3. Lay the densest lattices over the chip, and anneal the copies with a few more of them.
+4. Give every piece of a chain a track, and check all copies on the working graph.
+"""
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.embedding.copies_shapes import Shape, places_of, shapes_near, variants_of
+from qcompile.embedding.copies_tracks import chains_on_tracks, whole_copies
 from qcompile.embedding.embed import EmbeddingNotFound, find_embedding
+from qcompile.embedding.kernel_input import KernelInput, Owner
 from qcompile.errors import InputError
-from qcompile.stages.embedded import Embedding
+from qcompile.files.machines import MachineSource, load_machine
+from qcompile.files.qubo import QuboSource, qubo_of
+from qcompile.stages.embedded import Embedding, check_embedding, problem_id
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
 
-__all__ = ["find_copies"]
+__all__ = ["Copies", "find_copies"]
+
+Copies: TypeAlias = int | Literal["auto"]
+Ints = NDArray[np.int32]
+Chains: TypeAlias = tuple[tuple[int, ...], ...]
+
+_MOST_SHAPES = 120
+_FEW = 4  # up to so many copies, the rest of the chip is searched for more
+_QUBITS_EACH = 12  # of a window, for each variable
 
 
 def find_copies(
-    qubo: Qubo,
-    machine: Machine,
+    qubo: QuboSource,
+    machine: MachineSource,
     *,
-    copies: int | str = "auto",
+    copies: Copies = "auto",
     seed: int = 0,
     time_limit: float = 60.0,
     embedding: Embedding | None = None,
 ) -> tuple[Embedding, ...]:
-    """Return so many disjoint copies of chains, or with "auto" as many as are found."""
-    found = [embedding or find_embedding(qubo, machine, seed=seed)]
-    began = time.monotonic()
-    while copies == "auto" or len(found) < int(copies):
-        used = [q for one in found for chain in one.chains for q in chain]
-        left = machine.without(qubits=used)
-        if time.monotonic() - began > time_limit or len(used) + qubo.variables > len(machine.nodes):
-            break
-        try:
-            found.append(replace(find_embedding(qubo, left, seed=seed), machine=machine))
-        except (EmbeddingNotFound, InputError):
-            break
-    if copies != "auto" and len(found) < int(copies):
-        raise InputError(f"{copies} copies; {machine.name} takes {len(found)} of this problem")
-    return tuple(found)
+    """Return chains for many copies of a problem that share no qubit.
+
+    `copies` is their number, or "auto": as many as are found. If fewer than this number are
+    found, InputError says how many. A given `embedding` is where the search for shapes begins. The
+    same seed gives the same chains as long as the time limit is not reached; then the best so far
+    is returned.
+
+    >>> from qcompile import Pubo, quadratize
+    >>> qubo = quadratize(Pubo.from_dict({(0, 1, 2): 1.0, (0, 3): -2.0, (1,): 0.5}))
+    >>> len(find_copies(qubo, "chimera4", copies=8))
+    8
+    """
+    qubo, machine = qubo_of(qubo), load_machine(machine)
+    check_copies(copies)
+    if not 0 <= seed < 2**32 or not 0 < time_limit < 1e9:
+        raise InputError(
+            f"seed {seed}, time limit {time_limit:g}; expected a seed from 0 to {2**32 - 1} and a "
+            "time above 0"
+        )
+    if embedding is not None:
+        check_embedding(embedding, qubo, machine)
+    deadline = time.monotonic() + time_limit
+    if copies == 1:
+        first = embedding or find_embedding(qubo, machine, seed=seed, time_limit=time_limit)
+        return (first,)
+    packed = _Packing(qubo, machine, seed, deadline).run(embedding)
+    if copies != "auto":
+        packed = sorted(packed, key=lambda chains: sum(map(len, chains)))[:copies]
+    enough(len(packed), copies, machine)
+    options = {"copies": copies, "time_limit": time_limit}
+    found = tuple(
+        Embedding(chains, machine, problem_id(qubo), "copies", seed, options) for chains in packed
+    )
+    for one in found:
+        check_embedding(one, qubo)
+    return found
+
+
+def check_copies(copies: object) -> None:
+    """Raise InputError unless it is a number of copies or "auto"."""
+    whole = isinstance(copies, int) and not isinstance(copies, bool) and copies >= 1
+    if not whole and copies != "auto":
+        raise InputError(f"copies={copies!r}; expected a number of 1 or more, or 'auto'")
+
+
+def enough(found: int, copies: Copies, machine: Machine) -> None:
+    """Raise InputError, saying how many fit, if there are fewer copies than wanted."""
+    if copies != "auto" and found < copies:
+        raise InputError(
+            f"copies={copies}: {found} copies of this problem were found on machine "
+            f"{machine.name}: use at most copies={found}, or a larger machine"
+        )
+
+
+@dataclass
+class _Packing:
+    """One search for copies; `best` are the chains of most copies so far."""
+
+    qubo: Qubo
+    machine: Machine
+    seed: int
+    deadline: float
+
+    def __post_init__(self) -> None:
+        self.best: list[Chains] = []
+        self.places = places_of(self.machine)
+
+    def run(self, embedding: Embedding | None) -> list[Chains]:
+        """Return the chains of each copy."""
+        if not len(self.qubo.first):  # chains of one qubit fit anywhere
+            size = max(1, self.qubo.variables)
+            nodes = self.machine.nodes.tolist()
+            return [
+                tuple((q,) for q in nodes[i : i + size])
+                for i in range(0, len(nodes) - size + 1, size)
+            ]
+        start = self._start(embedding)
+        if start is not None:
+            self._on_lattices(start)
+        if len(self.best) <= _FEW:
+            self._one_by_one(embedding)
+        return self.best
+
+    @property
+    def _late(self) -> bool:
+        return time.monotonic() >= self.deadline
+
+    def _start(self, embedding: Embedding | None) -> tuple[Owner, KernelInput] | None:
+        """Return chains on a window of the graph, or None if there are none."""
+        for window in _windows(self.machine, self.qubo.variables, embedding):
+            inputs = KernelInput(self.qubo, window)
+            left = max(0.01, self.deadline - time.monotonic())
+            method = "auto" if window.shape == self.machine.shape else "biclique"
+            try:
+                found = embedding or find_embedding(
+                    self.qubo, window, method=method, seed=self.seed, tries=2, time_limit=left
+                )
+            except EmbeddingNotFound:
+                continue
+            owner = np.full(inputs.qubits, -1, dtype=np.int32)
+            for variable, chain in enumerate(found.chains):
+                owner[np.searchsorted(window.nodes, chain)] = variable
+            return owner, inputs
+        return None
+
+    def _on_lattices(self, start: tuple[Owner, KernelInput]) -> None:
+        """Pack shapes near the given chains."""
+        from qcompile.embedding.copies_lattice import chip_ground, laid, lattices, packed
+        from qcompile.embedding.copies_shapes import shapes_near, variants_of
+
+        found = shapes_near(*start, seed=self.seed, most=_MOST_SHAPES)
+        shapes, variants = variants_of(found, self.places)
+        ground = chip_ground(self.places)
+        starts: list[Ints] = [np.zeros((0, 3), dtype=np.int32)]
+        for unit in lattices(variants, ground, self.seed, lambda: self._late):
+            starts.append(laid(unit, variants, ground))
+        starts.sort(key=len, reverse=True)
+        for copies in packed(starts[0], variants, ground, self.seed, lambda: self._late):
+            self._offer(shapes, copies)
+
+    def _offer(self, shapes: list[Shape], copies: Ints) -> None:
+        """Keep the copies if they are more than before, as chains on the working graph."""
+        if len(copies) <= len(self.best):
+            return
+        chains = chains_on_tracks([shapes[v] for v in copies[:, 0]], copies[:, 1:], self.places)
+        whole = whole_copies(chains, self.qubo, self.machine)
+        if len(whole) > len(self.best):
+            self.best = whole
+
+    def _one_by_one(self, embedding: Embedding | None) -> None:
+        """Embed further copies in the qubits that are left, one after the other."""
+        if not self.best and embedding is not None:
+            self.best = [embedding.chains]
+        while not self.best or not self._late:
+            used = [q for chains in self.best for chain in chains for q in chain]
+            if len(self.machine.nodes) - len(used) < self.qubo.variables:
+                return
+            rest = self.machine.without(used)
+            left = max(0.01, self.deadline - time.monotonic())
+            try:
+                found = find_embedding(self.qubo, rest, seed=self.seed, tries=2, time_limit=left)
+            except EmbeddingNotFound:
+                if not self.best:
+                    raise
+                return
+            self.best.append(found.chains)
+
+
+def _windows(machine: Machine, variables: int, embedding: Embedding | None) -> Iterator[Machine]:
+    """Yield whole graphs like the machine's, small ones first; with an embedding only its own."""
+    whole = replace(machine, dead_qubits=frozenset(), dead_couplers=frozenset())
+    if embedding is None:
+        rows = machine.sizes[0]
+        for size in range(2, rows):
+            others = machine.sizes[1:]
+            if machine.topology == "chimera":
+                others = (min(size, others[0]), others[1])
+            window = replace(whole, name=f"{machine.name} window", shape=(size, *others))
+            if len(window.nodes) >= _QUBITS_EACH * variables:
+                yield window
+                if size > rows // 2:
+                    break
+    yield whole

@@ -21,7 +21,7 @@ from qcompile.embedding.kernel_input import LONG_CHAIN
 from qcompile.runtime.jit import jit
 from qcompile.runtime.random import generator, uniform
 
-__all__ = ["improve"]
+__all__ = ["improve", "relay_chain", "restore_chain"]
 
 
 @jit
@@ -60,9 +60,9 @@ def improve(layout: Layout, moves: int, seed: int, hot: float, cold: float, powe
         v = int(uniform(state) * variables)
         if layout.size[v] == 1 and uniform(state) < 0.5:
             continue
-        change, logged, count = _relay(layout, v, state, buffer, old, log, power)
+        change, logged, count = relay_chain(layout, v, state, buffer, old, log, power)
         if change > 0 and uniform(state) >= np.exp(-change / temperature):
-            _restore(layout, v, old, count, log, logged)
+            restore_chain(layout, v, old, count, log, logged)
             continue
         cost += change
         if cost < best:
@@ -76,7 +76,7 @@ def improve(layout: Layout, moves: int, seed: int, hot: float, cold: float, powe
 
 
 @jit
-def _relay(
+def relay_chain(
     layout: Layout,
     v: int,
     state: NDArray[np.uint64],
@@ -114,7 +114,7 @@ def _relay(
 
 
 @jit
-def _restore(
+def restore_chain(
     layout: Layout, v: int, old: NDArray[np.int32], count: int, log: NDArray[np.int32], logged: int
 ) -> None:
     while layout.head[v] >= 0:

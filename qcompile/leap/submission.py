@@ -160,9 +160,10 @@ def submit(
     "descent" flips single bits of the samples as long as that lowers their energy.
 
     `confirm` is called with the cost; nothing is sent if it returns False. An unfinished job of the
-    same problem is not submitted a second time unless `again` is True. All waiting for the server together takes at most `timeout` seconds.
-    After any interruption ``resume(job.id)`` continues. With `machine`, a name of the catalogue,
-    and `dry_run` the cost is that of the machine's published times: no account is needed.
+    same problem is not submitted a second time unless `again` is True. All waiting for the server
+    together takes at most `timeout` seconds. After any interruption ``resume(job.id)`` continues.
+    With `machine`, a name of the catalogue, and `dry_run` the cost is that of the machine's
+    published times: no account is needed.
     """
     request = Request(
         solver=solver,

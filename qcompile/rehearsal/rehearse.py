@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,19 +12,27 @@ from numpy.typing import NDArray
 
 from qcompile.data.replay import prepared, recorded_rows
 from qcompile.embedding.chain_strength import with_strength
-from qcompile.embedding.embed import embed
+from qcompile.embedding.embed import EmbeddingNotFound, embed
 from qcompile.embedding.scaling import scaling_of
 from qcompile.errors import InputError
 from qcompile.files.machines import MachineSource, load_machine
 from qcompile.files.qubo import QuboSource, qubo_of
+from qcompile.rehearsal.bits import with_other_bits
 from qcompile.rehearsal.reads import lowest_of, reads_for, steps_up_to
-from qcompile.rehearsal.record import Draw, Rehearsal, StrengthRehearsed
+from qcompile.rehearsal.record import (
+    BitsRehearsed,
+    Draw,
+    Figure,
+    Rehearsal,
+    StrengthRehearsed,
+)
 from qcompile.rehearsal.sampled import Reads, sample_draw
 from qcompile.runtime.progress import Progress, muted, report, retitle, shown_by
 from qcompile.runtime.threads import ordered
 from qcompile.runtime.timing import passing
 from qcompile.solvers.noise import MachineModel, models_of
 from qcompile.solvers.solve import solve
+from qcompile.stages.arrays import Floats
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.embedded import Embedded, Embedding
 from qcompile.stages.machine import Machine
@@ -58,22 +66,26 @@ def rehearse(
     factors: Sequence[float] = FACTORS,
     tolerance: float = 0.01,
     embedding: Embedding | str | Path | None = None,
+    compare_bits: bool = False,
+    draw_dead: bool = True,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Rehearsal:
     """Sample a problem on a simulated machine with errors, for several draws of the errors.
 
     A machine of which the working qubits are published, and no dead ones are known, gets as many
-    dead qubits and couplers at random. The problem is embedded, or put on the chains of
-    `embedding`, and scaled to the machine's ranges. `errors` multiplies the published control
-    errors of h and J, and `beta` is the inverse temperature, or several, in the machine's units;
-    None is the published one, or a range. `engine` is "anneal" or "path-integral". Each draw is
-    sampled at all `factors` of `chain_strength`.
+    dead qubits and couplers at random, unless `draw_dead` is false. The problem is embedded, or put
+    on the chains of `embedding`, and scaled to the machine's ranges. `errors` multiplies the
+    published control errors of h and J, and `beta` is the inverse temperature, or several, in the
+    machine's units; None is what follows from the published temperatures, or a range. `engine` is
+    "anneal" or "path-integral". Each draw is sampled at all `factors` of `chain_strength`.
 
     `data` are rows, a file or a named set to count classification errors on; by default the
     training rows if the problem's record leads to them. `tolerance` is the share of the span from
-    the best to random states within which a read is near the best. `progress(done, total)` counts
-    draws. After Ctrl-C the draws so far are kept.
+    the best to random states within which a read is near the best. `compare_bits` rehearses the
+    problem also with one bit a weight less and one more, from the training rows or `data`, at the
+    chain strength that was chosen. `progress(done, total)` counts draws. After Ctrl-C the draws so
+    far are kept.
 
     >>> from qcompile import Pubo, quadratize
     >>> qubo = quadratize(Pubo.from_dict({(0, 1): 2.0, (0,): -1.0, (1,): -3.0, (2,): 1.0}))
@@ -84,7 +96,10 @@ def rehearse(
     _check(draws, reads, factors, tolerance)
     qubo = qubo_of(qubo)
     rows = _rows(qubo, data)
+    others = with_other_bits(qubo, recorded_rows(qubo) or rows) if compare_bits else {}
     chip = load_machine(machine)
+    if draw_dead and embedding is None:
+        chip = with_published_yield(chip, seed=seed)
     models = models_of(chip, errors=errors, beta=beta, engine=engine, sweeps=sweeps)
     with shown_by(progress):
         retitle("embed")
@@ -96,8 +111,12 @@ def rehearse(
         retitle("rehearse")
         with passing("rehearse"):
             sampled = _draws(embedded, models, factors, draws, reads, seed)
-    task = _Task(embedded, models, tuple(sorted(factors)), rows, tolerance, reads, seed)
-    return replace(_told(task, known, sampled), interrupted=len(sampled) < draws)
+        task = _Task(embedded, models, tuple(sorted(factors)), rows, tolerance, reads, seed)
+        found = replace(_told(task, known, sampled), interrupted=len(sampled) < draws)
+        if others and not found.interrupted:
+            retitle("other bits")
+            found = replace(found, bits=_compared(task, found, others, chip, chain_strength))
+    return found
 
 
 def _check(draws: int, reads: int, factors: Sequence[float], tolerance: float) -> None:
@@ -118,7 +137,7 @@ def _rows(qubo: Qubo, data: Dataset | str | Path | None) -> Dataset | None:
     if data is None:
         return recorded_rows(qubo)
     if qubo.preparation is None or qubo.encoding is None:
-        raise InputError("data= for a problem that was not compiled from data: leave them out")
+        raise InputError("rows for a problem that was not compiled from data: leave them out")
     rows = data if isinstance(data, Dataset) else prepared(str(data), qubo)
     if rows.features != qubo.preparation.features:
         raise InputError(
@@ -148,8 +167,6 @@ def _embedded(
 ) -> Embedded:
     if not qubo.variables:
         raise InputError("a problem without variables: there is nothing to rehearse")
-    if embedding is None:
-        machine = with_published_yield(machine, seed=seed)
     return embed(qubo, machine, embedding=embedding, chain_strength=chain_strength, seed=seed)
 
 
@@ -248,6 +265,45 @@ def _told(task: _Task, known: _Known, sampled: list[list[Reads]]) -> Rehearsal:
     )
 
 
+def _compared(
+    task: _Task,
+    found: Rehearsal,
+    others: Mapping[int, Qubo],
+    machine: Machine,
+    chain_strength: float | str,
+) -> tuple[BitsRehearsed, ...]:
+    """Return what other numbers of bits lead to, and the given one between them."""
+    encoding, chosen, model = task.embedded.qubo.encoding, found.chosen[-1], task.models[-1]
+    assert encoding is not None and task.rows is not None  # `with_other_bits` has asked for both
+    compared = [_with_bits(encoding.bits, found)]
+    for bits, qubo in others.items():
+        try:
+            with muted():
+                embedded = _embedded(qubo, machine, None, chain_strength, task.seed)
+                known = _best_known(qubo, task.seed)
+                sampled = _draws(
+                    embedded, [model], [chosen.factor], found.draws, task.reads, task.seed
+                )
+        except EmbeddingNotFound as error:
+            _log.warning("warning: %d bits a weight are not compared: %s", bits, error)
+            continue
+        own = replace(task, embedded=embedded, models=(model,), factors=(chosen.factor,))
+        compared.append(_with_bits(bits, _told(own, known, sampled)))
+    return tuple(sorted(compared, key=lambda one: one.bits))
+
+
+def _with_bits(bits: int, found: Rehearsal) -> BitsRehearsed:
+    error, above = found.best_error, found.chosen[-1].error_above
+    assert error is not None and above is not None
+    return BitsRehearsed(
+        bits=bits,
+        variables=found.variables,
+        qubits=found.qubits,
+        best_error=error,
+        error=Figure(error + above.mean, above.spread),
+    )
+
+
 def _span(qubo: Qubo, lowest: float, seed: int) -> float:
     """Return the mean energy of random states above the lowest one."""
     states = np.random.default_rng(seed).integers(0, 2, (_RANDOM, qubo.logical), dtype=np.int8)
@@ -291,7 +347,12 @@ def _at_strength(
         reads_for_best=reads_for([draw.best for draw in judged]),
         reads_within=reads_for([float(np.mean(high <= near)) for high in above]),
         lowest_by_reads=tuple(
-            (count, float(np.mean([lowest_of(high, count) for high in above])))
-            for count in steps_up_to(task.reads)
+            (count, _lowest(above, count, equal)) for count in steps_up_to(task.reads)
         ),
     )
+
+
+def _lowest(above: Sequence[Floats], reads: int, equal: float) -> float:
+    """Return the energy above the best that the lowest of so many reads is expected to have."""
+    mean = float(np.mean([lowest_of(high, reads) for high in above]))
+    return mean if mean > equal else 0.0

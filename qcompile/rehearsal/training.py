@@ -108,6 +108,7 @@ def rehearse_training(
     sweeps: int | None = None,
     rounds: RoundOptions | int | None = None,
     test: Dataset | float = 0.0,
+    draw_dead: bool = True,
     seed: int = 0,
     progress: Progress | None = None,
     **options: Any,
@@ -115,9 +116,9 @@ def rehearse_training(
     """Train in rounds on a simulated machine with errors, for several draws of the errors.
 
     Each round has errors of its own, as if the machine were programmed anew. `machine`, `errors`,
-    `beta` and `engine` are those of `rehearse`; of several published temperatures that of single
-    qubits is taken. Other options are those of `train`. `progress(done, total)` counts draws. After
-    Ctrl-C the draws so far are kept.
+    `beta`, `engine` and `draw_dead` are those of `rehearse`; of several published temperatures that
+    of single qubits is taken. Other options are those of `train`. `progress(done, total)` counts
+    draws. After Ctrl-C the draws so far are kept.
 
     >>> few = {"draws": 1, "reads": 20, "rounds": 5}
     >>> found = rehearse_training("breast-cancer", "pegasus4", beta=5.0, **few)
@@ -128,7 +129,9 @@ def rehearse_training(
 
     if not 1 <= draws <= _MOST_DRAWS:
         raise InputError(f"{draws} draws; expected 1 to {_MOST_DRAWS:,}")
-    chip = with_published_yield(load_machine(machine), seed=seed)
+    chip = load_machine(machine)
+    if draw_dead:
+        chip = with_published_yield(chip, seed=seed)
     known: dict[str, Any] = {"rounds": rounds, "test": test, "seed": seed, **options}
     known = {"data": data, "method": "rounds", **known}
 

@@ -42,7 +42,7 @@ UNKNOWN_BETAS = (2.0, 4.0, 8.0)
 _HOT = 0.05
 _MOST_BETA = 1e6
 _QUANTUM_SEEDS = 2**31 - 1  # seeds of the path-integral sampler begin with 1: 0 would be no seed
-# Control errors of a machine without published ones, and from where they are taken.
+# Control errors of a machine without published ones: those of the catalogue's machines.
 _USUAL_PRECISION = (0.01, 0.01)
 
 
@@ -100,7 +100,7 @@ def models_of(
     if sweeps is not None and not 1 <= sweeps <= 10_000_000:
         raise InputError(f"sweeps {sweeps}; expected 1 to 10,000,000")
     sigma_h, sigma_j = machine.precision or _USUAL_PRECISION
-    told = "published" if machine.precision else "not published for it: those of the catalogue"
+    told = "precision in the machine's file" if machine.precision else "usual, none is published"
     return tuple(
         MachineModel(
             sigma_h=errors * sigma_h,
@@ -108,7 +108,7 @@ def models_of(
             beta=one,
             engine=engine,
             sweeps=sweeps or SWEEPS[engine],
-            errors_source=told if errors == 1 else f"{errors:g} times {told}",
+            errors_source=told if errors == 1 else f"{errors:g} times the {told}",
             beta_source=source,
         )
         for one, source in _betas(machine, beta)

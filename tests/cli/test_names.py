@@ -31,6 +31,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any] | type, ...]] = {
     "estimate": (qcompile.estimate, qcompile.DataOptions, qcompile.LossOptions),
     "embed": (qcompile.embed, qcompile.anneal),
     "solve": (qcompile.solve, qcompile.with_chains),
+    "rehearse": (qcompile.rehearse, qcompile.rehearse_training),
     "decode": (qcompile.decode,),
     "train": (qcompile.train, TrainOptions, qcompile.LeapMachine, qcompile.Patience),
     "submit": (qcompile.submit, qcompile.Patience),

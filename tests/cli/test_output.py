@@ -52,6 +52,7 @@ JSON_LINES = [
     "resume JOB",
     "cancel JOB",
     "completion bash",
+    "rehearse qubo.json --machine chimera4 --draws 2 -n 5 --compare-bits",
 ]
 
 
@@ -76,6 +77,7 @@ MORE_LINES = [
     "submit qubo.json -n 10 --yes --again --no-wait",
     "submit qubo.json --solver-type hybrid --dry-run",
     "machines advantage2",
+    "rehearse data.svm --machine chimera4 --draws 1 -n 5 --rounds 2 --test 0.2",
 ]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import qcompile
-from qcompile import Patience, Submission
+from qcompile import Patience, Submission, Trained
 from qcompile.files.machines import machine_from_sampler
 from qcompile.leap.job import Job
 from qcompile.leap.job_store import list_jobs
@@ -38,7 +38,8 @@ def only_job() -> Job:
     return job
 
 
-def check_result(found: Submission, best: float) -> None:
+def check_result(found: Submission | Trained, best: float) -> None:
+    assert isinstance(found, Submission)
     assert found.samples is not None and found.classifier is not None and found.job is not None
     assert found.samples.energies[0] == pytest.approx(best)
     assert found.job.stage == "done"

@@ -43,6 +43,7 @@ def test_it_is_listed(jobs: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_its_record_is_written_as_it_was_read(jobs: Path) -> None:
     job = qcompile.load_job(ID, jobs)
+    assert isinstance(job, qcompile.Job)
     content = json.loads((GOLDEN / "job.json").read_text())
     header = [content.pop(name) for name in ("type", "version", "qcompile")]
     assert header == ["qcompile.job", 1, "0.1.0"]

@@ -129,7 +129,7 @@ def test_a_job_is_a_run(
         cost=Cost.from_dict({}),
         parts=(Part(1, f"<b> {name}.1", 200, {}),),
     )
-    job = create_job(asked, qubo, embedding)
+    job = create_job(asked, qubo, [embedding])
     place = str(tmp_path / "j.html")
     jobs = ["--jobs", str(tmp_path / "jobs"), "-q", "-o", place]
     assert main(["report", job.id[:12], *jobs]) == 0

@@ -1,0 +1,127 @@
+"""Lattices of copies: a few shapes that repeat without overlap, laid over a chip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.embedding.copies_kernel import Ground, Variants, add_copies, anneal_copies
+from qcompile.embedding.copies_shapes import Places
+
+__all__ = ["Lattice", "chip_ground", "laid", "lattices", "packed"]
+
+Ints = NDArray[np.int32]
+
+_MOVES_EACH = 25_000  # of each copy of a unit
+_MOST_IN_UNIT = 4
+_LOOSEST = 1.35  # a unit with more room than this for each copy is no use
+_CHIP_MOVES = 1_500_000
+_MORE = (1.04, 1.02, 1.01)  # copies to try on the chip, compared with those that are known to fit
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """Copies (variant, x, y) that repeat after (width, 0) and after (shift, height)."""
+
+    copies: Ints
+    width: int
+    height: int
+    shift: int
+
+
+def chip_ground(places: Places) -> Ground:
+    """Return the ground of a whole chip: its places and how many qubits of each work."""
+    kinds, width, height = places.room.shape
+    margin = max(width, height)
+    where = np.full((width + margin, height + margin), -1, dtype=np.int32)
+    where[:width, :height] = np.arange(width * height).reshape(width, height)
+    return Ground(where, width, height, width * height, places.room.reshape(-1).copy())
+
+
+def _unit_ground(width: int, height: int, shift: int, kinds: int, room: int, reach: int) -> Ground:
+    """Return the ground of one unit of a lattice, which continues on its other side."""
+    x, y = np.meshgrid(np.arange(width + reach), np.arange(height + reach), indexing="ij")
+    where = (x - shift * (y // height)) % width * height + y % height
+    rooms = np.full(kinds * width * height, room, dtype=np.int32)
+    return Ground(where.astype(np.int32), width, height, width * height, rooms)
+
+
+def lattices(
+    variants: Variants, chip: Ground, seed: int, late: Callable[[], bool]
+) -> Iterator[Lattice]:
+    """Yield lattices without overlap, the densest that are found and no others."""
+    kinds, room = len(chip.room) // chip.sites, int(chip.room.max())
+    least = int(min(row.sum() for row in variants.count))
+    reach = int(max(variants.x.max(), variants.y.max())) + 1
+    units = [
+        (area / copies, copies, area)
+        for copies in range(1, _MOST_IN_UNIT + 1)
+        for area in range(1, chip.sites // 2)
+        if least * copies <= kinds * room * area <= _LOOSEST * least * copies
+    ]
+    best = np.inf
+    for density, copies, area in sorted(units):
+        if density > best:
+            return
+        for height in [h for h in range(1, area + 1) if area % h == 0]:
+            for shift in range(area // height):
+                if late():
+                    return
+                ground = _unit_ground(area // height, height, shift, kinds, room, reach)
+                found = np.zeros((copies, 3), dtype=np.int32)
+                moves = _MOVES_EACH * copies
+                if anneal_copies(variants, ground, found, 0, moves, 1.5, 0.2, seed) == 0:
+                    best = density
+                    yield Lattice(found, area // height, height, shift)
+
+
+def laid(lattice: Lattice, variants: Variants, chip: Ground) -> Ints:
+    """Return the copies of a lattice that lie on the chip, from the corner that holds most."""
+    corners = [(x, y) for x in range(lattice.width) for y in range(lattice.height)]
+    return max((_from(lattice, variants, chip, *corner) for corner in corners), key=len)
+
+
+def _from(lattice: Lattice, variants: Variants, chip: Ground, left: int, low: int) -> Ints:
+    """Return all copies on the chip if the lattice begins at this corner."""
+    rooms = chip.room.reshape(-1, chip.width, chip.height) > 0
+    found = []
+    for v, x, y in lattice.copies.tolist():
+        size = variants.places[v]
+        kind, dx, dy = (part[v, :size] for part in (variants.kind, variants.x, variants.y))
+        rows = range(-(chip.height // lattice.height) - 1, chip.height // lattice.height + 2)
+        for row in rows:
+            bottom = y + low + row * lattice.height
+            if not 0 <= bottom < chip.height - dy.max():
+                continue
+            start = (x + left + row * lattice.shift) % lattice.width
+            for a in range(start, chip.width - int(dx.max()), lattice.width):
+                if rooms[kind, a + dx, bottom + dy].all():
+                    found.append((v, a, bottom))
+    return np.array(found, dtype=np.int32).reshape(-1, 3)
+
+
+def packed(
+    start: Ints, variants: Variants, chip: Ground, seed: int, late: Callable[[], bool]
+) -> Iterator[Ints]:
+    """Yield better and better packings of the chip, which begin with the given copies."""
+    most = int(chip.room.sum()) // int(min(row.sum() for row in variants.count))
+    best = add_copies(variants, chip, start, most, seed)
+    yield best
+    for turn, share in enumerate(_MORE):
+        if late():
+            return
+        size = min(most, max(len(best) + 1, int(share * max(len(best), len(start)))))
+        known = start if len(start) > len(best) else best
+        trial = np.zeros((size, 3), dtype=np.int32)
+        trial[: len(known)] = known[:size]
+        over = anneal_copies(
+            variants, chip, trial, min(size, len(known)), _CHIP_MOVES, 0.5, 0.2, seed + turn
+        )
+        if over < 1 << 30:
+            found = add_copies(variants, chip, trial, most, seed)
+            if len(found) > len(best):
+                best = found
+                yield best
