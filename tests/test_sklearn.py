@@ -13,7 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from qcompile import PolynomialLossClassifier
+from qcompile import LeapMachine, PolynomialLossClassifier, TrainingJob, list_jobs, load_job
+from tests.leap.jobs import QUICK
+from tests.sapi import Sapi
 
 
 @pytest.mark.slow
@@ -119,3 +121,35 @@ def test_a_classifier_no_better_than_the_baseline_is_warned_about() -> None:
     y[:6] = 1  # 3% that nothing tells from the others
     with pytest.warns(UserWarning, match="no better than always giving the commoner label"):
         PolynomialLossClassifier(order=3, bits=2, bias=False).fit(x, y)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # few rounds
+@pytest.mark.parametrize("processes", [None, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_qpu_behind_the_estimator_in_clones_and_grids(
+    server: Sapi, processes: int | None
+) -> None:
+    x, y = load_breast_cancer(return_X_y=True)
+    machine = LeapMachine(patience=QUICK, budget="500ms")
+    model = PolynomialLossClassifier(solver=machine, features=3, rounds=2, reads=20)
+    again = clone(model)
+    assert again.get_params() == model.get_params() and again.solver is not machine
+    grid = GridSearchCV(model, {"l2": [1e-3, 10.0]}, cv=2, n_jobs=processes).fit(x, y)
+    assert grid.best_params_ == {"l2": 1e-3} and grid.best_score_ > 0.85
+    # two prices on two folds, and the best one on all rows: each fit is a job of its own
+    jobs = list_jobs()
+    assert len(jobs) == 5 and server.billed == len(server.problems) == 10
+    own = load_job(grid.best_estimator_.job_)
+    assert isinstance(own, TrainingJob) and own.progress.budget == 0.5
+    assert pickle.loads(pickle.dumps(grid.best_estimator_)).score(x, y) > 0.85
+    here = PolynomialLossClassifier(solver="exact", features=3, rounds=2, l2=1e-3).fit(x, y)
+    assert here.job_ is None
+
+
+def test_a_refused_qpu_is_a_value_error(server: Sapi) -> None:
+    x, y = load_breast_cancer(return_X_y=True)
+    machine = LeapMachine(budget="1ms")
+    with pytest.raises(ValueError, match="one round takes"):
+        PolynomialLossClassifier(solver=machine, features=3).fit(x, y)
+    with pytest.raises(ValueError, match="a training on Leap is in rounds"):
+        PolynomialLossClassifier(solver="leap", bits=2).fit(x, y)
+    assert list_jobs() == [] and not server.problems

@@ -411,7 +411,7 @@ def _before(samples: Samples) -> dict[str, Any]:
 
 def _run_jobs(options: argparse.Namespace) -> None:
     if options.job is not None:
-        show_rows([_described(load_job(options.job, options.jobs))], options)
+        show_rows([_described(load_job(options.job, options.jobs), options)], options)
         return
     found = all_jobs(options.jobs)
     trainings = any(isinstance(job, TrainingJob) for job in found)
@@ -445,7 +445,7 @@ def _row(job: Job | TrainingJob | Damaged, trainings: bool) -> dict[str, Any]:
     return row | {"label": job.label, "data": job.source}
 
 
-def _described(job: Job | TrainingJob) -> dict[str, Any]:
+def _described(job: Job | TrainingJob, options: argparse.Namespace) -> dict[str, Any]:
     if isinstance(job, TrainingJob):
         return {
             **_row(job, True),
@@ -456,7 +456,7 @@ def _described(job: Job | TrainingJob) -> dict[str, Any]:
             "seconds_estimated": job.cost.seconds,
             "endpoint": job.endpoint,
             "folder": str(job.folder),
-            "next": status_of(job),
+            "next": in_options(status_of(job), options),
         }
     states = job.states
     return {
@@ -484,7 +484,10 @@ def _run_cancel(options: argparse.Namespace) -> None:
             patience=patience_of(options),
         )
     if isinstance(job, TrainingJob):
-        show({"job": job.id, "stage": stages[0], "next": status_of(job)}, options)
+        show(
+            {"job": job.id, "stage": stages[0], "next": in_options(status_of(job), options)},
+            options,
+        )
         return
     over = all(stage in (CANCELLED, FAILED) for stage in stages)
     summary = {

@@ -267,12 +267,12 @@ def status_of(training: TrainingJob) -> str:
     known = training.progress
     resume = f"qcompile resume {training.name}"
     if known.ended == BUDGET:
-        return f"it has spent its budget; go on with a larger one: {resume} --budget TIME"
+        return f"it has spent its budget; go on with {resume} and a larger budget="
     if known.ended:
         return f"it has ended ({known.ended}); fetch the classifier with: {resume}"
     value = "" if known.objective is None else f", F {known.objective:.5f}"
     spent = f"{many(known.rounds, 'round')} kept{value}, {known.seconds:.4g} s of QPU access time"
-    return f"{spent}; continue with: {resume} (on another solver: --solver NAME)"
+    return f"{spent}; continue with: {resume}"
 
 
 @contextmanager
@@ -288,4 +288,5 @@ def _status_in_errors(training: TrainingJob) -> Iterator[None]:
         code = getattr(error, "code", None)
     else:
         return
-    raise LeapError(f"job {training.id}: {text}; {status_of(training)}", code)
+    other = "" if training.progress.ended else " (on another solver: solver=NAME)"
+    raise LeapError(f"job {training.id}: {text}; {status_of(training)}{other}", code)

@@ -40,7 +40,7 @@ def examples(name: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-LEAP = ("submit", "resume", "jobs", "cancel")
+LEAP = ("train", "submit", "resume", "jobs", "cancel")
 
 
 def prepare(command: str, request: pytest.FixtureRequest) -> None:

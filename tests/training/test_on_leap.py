@@ -212,7 +212,7 @@ def test_a_solver_that_goes_offline_is_replaced_by_another(server: Sapi, rows: D
     job = only_training()
     text = str(told.value)
     assert "no solver online" in text and "2 rounds kept, F 0.0" in text and "\n" not in text
-    assert f"qcompile resume {job.name} (on another solver: --solver NAME)" in text
+    assert f"qcompile resume {job.name} (on another solver: solver=NAME)" in text
     before = load_classifier(job.folder / "model.json")
     with pytest.raises(LeapError, match="no solver online"):
         go_on(job)
