@@ -225,7 +225,7 @@ def __getattr__(name: str) -> _Any:
 
         return MockMachine
     if name == "RehearsedMachine":
-        from qcompile.solvers.rehearsed_machine import RehearsedMachine
+        from qcompile.solvers.mock_machine import RehearsedMachine
 
         return RehearsedMachine
     raise AttributeError(f"module 'qcompile' has no attribute {name!r}")
