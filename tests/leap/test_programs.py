@@ -64,7 +64,8 @@ def test_copies_are_sent_in_one_problem_and_read_apart(
     again = qcompile.resume(found.job.id)  # from the files alone
     assert again.samples is not None
     assert again.samples.bits.tolist() == found.samples.bits.tolist()
-    assert qcompile.load_job(found.job.id).copies == 3
+    kept = qcompile.load_job(found.job.id)
+    assert isinstance(kept, qcompile.Job) and kept.copies == 3
 
 
 def test_all_copies_that_fit(server: Sapi, send: Callable[..., Submission]) -> None:
@@ -93,10 +94,10 @@ def test_copies_on_a_graph_that_changed(
         handler.reply(process())
 
     server.fail("post", change)
-    kept = lambda *_, **__: (three[0], three[2])  # noqa: E731
+    kept = (three[0], three[2])
     monkeypatch.setattr(
         "qcompile.leap.chains.find_copies",
-        lambda *a, copies, **k: three if copies == 3 else kept(),
+        lambda *a, copies, **k: three if copies == 3 else kept,
     )
     with caplog.at_level(logging.WARNING):
         found = send(copies=3)
@@ -138,6 +139,7 @@ def test_a_known_state_is_sent_as_ocean_sends_it(
     found = send(refine=bits, gauges=gauges, copies=3, post="none")
     properties = server.solvers["Mock_Advantage"]["properties"]
     assert found.job is not None and found.samples is not None
+    assert found.job.chain_strength is not None
     values = qubo.complete(bits)[0]
     for problem, part in zip(server.problems.values(), found.job.parts, strict=True):
         program = qcompile.make_program(

@@ -258,7 +258,9 @@ def test_no_forged_claim_about_the_minimum_is_proved(tmp_path: Path) -> None:
 
 def test_what_was_left_out_must_leave_the_minimum(tmp_path: Path) -> None:
     pubo = Pubo.from_dict({(0,): -1.0, (1,): -2.0, (0, 1): 2.5, (0, 2): -0.1, (2,): 0.05})
-    for gone, holds in ({(0, 2): -0.1}, True), ({(1,): -1.5}, False):
+    tried: list[tuple[dict[tuple[int, ...], float], bool]]
+    tried = [({(0, 2): -0.1}, True), ({(1,): -1.5}, False)]
+    for gone, holds in tried:
         left_out = Pubo.from_dict(gone, variables=3)
         claim = Compression((0, 1, 0), 0.5)
         made = replace(
