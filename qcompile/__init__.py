@@ -16,7 +16,7 @@ from qcompile.data.prepare import from_arrays, prepare
 from qcompile.data.read import read
 from qcompile.data.split import add_noise, folds, shuffle, split
 from qcompile.embedding.complete import complete_chains, largest_clique, with_chains
-from qcompile.embedding.copies import find_copies
+from qcompile.embedding.copies import complete_copies, find_copies
 from qcompile.embedding.embed import EmbeddingNotFound, embed, find_embedding
 from qcompile.embedding.preflight import preflight
 from qcompile.embedding.programming import make_program
@@ -143,6 +143,7 @@ __all__ = [
     "check_embedding",
     "compile",
     "complete_chains",
+    "complete_copies",
     "cross_validate",
     "decode",
     "descend",

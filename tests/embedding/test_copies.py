@@ -1,12 +1,21 @@
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import combinations
+from typing import Any
 
 import networkx as nx
-import numpy as np
 import pytest
 
-from qcompile import Embedding, InputError, Machine, Qubo, find_copies, load_machine, quadratize
+from qcompile import (
+    Embedding,
+    InputError,
+    Machine,
+    Qubo,
+    complete_copies,
+    find_copies,
+    load_machine,
+    quadratize,
+)
 from tests.problems import polynomial
 
 
@@ -45,9 +54,10 @@ def test_a_number_of_copies_is_kept_and_too_many_are_refused() -> None:
     _judge(found, qubo, machine)
     with pytest.raises(InputError, match=r"copies=99: \d+ copies of this problem were found"):
         find_copies(qubo, machine, copies=99)
-    for wrong in (0, -1, True, "many"):
+    wrongs: tuple[Any, ...] = (0, -1, True, "many")
+    for wrong in wrongs:
         with pytest.raises(InputError, match="expected a number of 1 or more"):
-            find_copies(qubo, machine, copies=wrong)  # type: ignore[arg-type]
+            find_copies(qubo, machine, copies=wrong)
 
 
 def test_the_best_so_far_is_returned_when_time_is_up() -> None:
@@ -55,5 +65,20 @@ def test_the_best_so_far_is_returned_when_time_is_up() -> None:
     qubo = quadratize(polynomial(4, 2))
     found = find_copies(qubo, machine, time_limit=0.05)
     _judge(found, qubo, machine)
-    sizes = [copy.qubits for copy in found]
-    assert np.all([a > 0 for a, _ in pairwise([*sizes, 0])])
+    assert found
+
+
+def test_copies_of_complete_graphs_are_whole_and_the_same_every_time() -> None:
+    machine = load_machine("pegasus4").without([20, 47])
+    found = complete_copies(machine, 8)
+    assert len(found) >= 4
+    used = [q for copy in found for chain in copy.chains for q in chain]
+    assert len(used) == len(set(used))
+    for copy in found:
+        for chain in copy.chains:
+            assert nx.is_connected(machine.graph.subgraph(chain))
+        for a, b in combinations(copy.chains, 2):
+            assert any(machine.graph.has_edge(p, q) for p in a for q in b)
+    assert complete_copies(machine, 8) == found
+    with pytest.raises(InputError, match="copies=400"):
+        complete_copies(machine, 8, copies=400)
