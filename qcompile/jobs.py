@@ -66,8 +66,8 @@ def resume(
     if isinstance(known, TrainingJob):
         if not wait:
             raise InputError(
-                f"job {known.id} is a training, which makes its rounds while resume waits: resume it "
-                "and wait"
+                f"job {known.id} is a training, which makes its rounds while resume waits: "
+                "resume it and wait"
             )
         access = Access(profile, region, same_account, patience, timeout)
         limit = None if budget is None else seconds_of(budget)

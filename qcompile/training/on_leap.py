@@ -122,7 +122,7 @@ def _check(work: RoundsTask) -> None:
             'computer first, or use PolynomialLossClassifier(solver="leap") in a grid search'
         )
     if work.options.degree != 2:
-        raise InputError("degree 3 of a step needs ancillas; a training on Leap has degree=2")
+        raise InputError("degree 3 of a step needs ancillas; use steps of degree 2")
     check_counts(work.solver.reads, work.solver.sweeps, work.solver.keep)
     if work.solver.sweeps is not None:
         raise InputError("sweeps= with a QPU, which has none; leave it out")
