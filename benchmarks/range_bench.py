@@ -48,7 +48,10 @@ def main() -> None:
     parser.add_argument("sets", nargs="*", default=list(SETS))
     parser.add_argument("--features", type=int, default=9)
     parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--tiny", action="store_true", help="one small case, for tests")
     options = parser.parse_args()
+    if options.tiny:
+        options.sets, options.features, options.draws = ["breast-cancer"], 3, 2
     warnings.simplefilter("ignore")
     for name in options.sets:
         made = compile(name, features=options.features, bits=2, order=3, bias=False, anyway=True)
