@@ -7,18 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from qcompile.embedding.complete import complete_chains, largest_clique
+from qcompile.embedding.complete import complete_chains, complete_qubo, largest_clique
 from qcompile.errors import InputError
 from qcompile.leap.client import Leap, described_by_server
 from qcompile.leap.cost import Cost, qpu_cost
 from qcompile.leap.plan import check_parameters
 from qcompile.leap.rounds import ROUNDS
 from qcompile.solvers.options import SolveOptions
-from qcompile.stages.arrays import frozen
 from qcompile.stages.embedded import to_embedded
-from qcompile.stages.qubo import Ancillas, Qubo
 from qcompile.stages.record import Record
 from qcompile.training.inner import step_size
 from qcompile.training.rounds import RoundOptions
@@ -85,30 +81,9 @@ def cost_of_round(connection: Leap, bits: int, solver: SolveOptions) -> Cost:
     parameters = dict(solver.parameters or {})
     with described_by_server():
         check_parameters(connection.solver, parameters)
-    complete = to_embedded(_complete(bits), complete_chains(connection.machine, bits), 1.0)
+    complete = to_embedded(complete_qubo(bits), complete_chains(connection.machine, bits), 1.0)
     with described_by_server():
         return qpu_cost(connection.solver, complete, solver.reads, parameters)
-
-
-def _complete(bits: int) -> Qubo:
-    """Return a problem in which every bit is coupled to every other; its numbers do not matter."""
-    second, first = np.tril_indices(bits, -1)
-    none = Ancillas(
-        frozen(np.zeros((0, 2)), np.int32),
-        frozen(np.zeros(0), np.int64),
-        frozen(np.zeros(0)),
-        frozen(np.zeros(0)),
-    )
-    return Qubo(
-        logical=bits,
-        offset=0.0,
-        linear=frozen(np.zeros(bits)),
-        first=frozen(first, np.int32),
-        second=frozen(second, np.int32),
-        quadratic=frozen(np.ones(len(first))),
-        ancillas=none,
-        method="none",
-    )
 
 
 def training_cost(
