@@ -21,16 +21,20 @@ __all__ = ["Dataset", "answers"]
 class Dataset(Displayed):
     """Examples x (rows, dense or sparse) with labels y = -1 or +1.
 
-    `preparation` is what was done to the raw rows, `source` is where they come from.
+    `preparation` is what was done to the raw rows, `source` is where they come from. `weights` are
+    how much each row counts, 0 or more; None counts every row once.
     """
 
     x: Matrix
     y: Floats
     preparation: Preparation
     source: Source = field(default_factory=Source)
+    weights: Floats | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "source", Source.of(self.source))
+        if self.weights is not None:
+            _check_weights(self.weights, len(self.y))
         if self.x.shape[0] != len(self.y):
             raise InputError(f"{self.x.shape[0]} rows but {len(self.y)} labels")
         if self.x.shape[1] != self.preparation.features:
@@ -73,7 +77,8 @@ class Dataset(Displayed):
 
     def take(self, rows: NDArray[np.integer] | slice) -> Dataset:
         """Return some of the rows."""
-        return replace(self, x=self.x[rows], y=frozen(self.y[rows]))
+        weights = None if self.weights is None else frozen(self.weights[rows])
+        return replace(self, x=self.x[rows], y=frozen(self.y[rows]), weights=weights)
 
     def margins(self, weights: ArrayLike) -> Floats:
         """Return the margin y (x·w) of each example."""
@@ -90,6 +95,13 @@ class Dataset(Displayed):
         """Return the error of each row of weights."""
         decisions = np.asarray(self.x @ np.asarray(weights, dtype=np.float64).T)
         return np.asarray(np.mean(answers(decisions) != self.y[:, None], axis=0))
+
+
+def _check_weights(weights: Floats, rows: int) -> None:
+    if weights.shape != (rows,):
+        raise InputError(f"weights of shape {weights.shape}; expected one for each of {rows} rows")
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise InputError("weights of rows: expected finite numbers of 0 or more, not all of them 0")
 
 
 def answers(decisions: ArrayLike) -> Floats:

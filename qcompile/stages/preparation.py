@@ -27,6 +27,7 @@ class Preparation(Displayed):
     In this order: choose `columns`, subtract `center`, divide by `scale`, bring each row to unit
     norm, append a column of ones. `negative` is None if one class stands against all others.
     `scaling` names the way of `SCALINGS` that gave centre and scale; older files do not say.
+    `names` are those of the raw columns, if they have names.
     """
 
     raw_features: int
@@ -38,10 +39,13 @@ class Preparation(Displayed):
     unit_norm: bool = False
     bias: bool = False
     scaling: str | None = None
+    names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.scaling == "none":  # one way to say it, as in files of earlier versions
             object.__setattr__(self, "scaling", None)
+        if self.names is not None and len(self.names) != self.raw_features:
+            raise InputError(f"{len(self.names)} names for {self.raw_features} columns")
 
     def _line(self) -> str:
         steps = [step for step, done in self._steps.items() if done]
@@ -136,6 +140,7 @@ class Preparation(Displayed):
         mine, theirs = self.to_dict(), other.to_dict()
         for values in (mine, theirs):
             values.pop("scaling", None)  # only a name, which older files lack
+            values.pop("names", None)
         if self.columns is None and self.scale is None and not self.bias:
             mine.pop("raw_features")
             theirs.pop("raw_features")
@@ -153,6 +158,7 @@ class Preparation(Displayed):
             "unit_norm": self.unit_norm,
             "bias": self.bias,
             **({} if self.scaling is None else {"scaling": self.scaling}),
+            **({} if self.names is None else {"names": list(self.names)}),
         }
 
     @classmethod
@@ -167,6 +173,7 @@ class Preparation(Displayed):
             unit_norm=bool(values["unit_norm"]),
             bias=bool(values["bias"]),
             scaling=values.get("scaling"),
+            names=_names(values.get("names")),
             **arrays,
         )
         if prepared.scaling not in (None, *SCALINGS):
@@ -189,6 +196,14 @@ class Preparation(Displayed):
             if array is not None and len(array) != chosen:
                 raise InputError(f"{name} has {len(array)} values, expected {chosen}")
         return prepared
+
+
+def _names(values: Any) -> tuple[str, ...] | None:
+    if values is None:
+        return None
+    if not isinstance(values, list) or not all(isinstance(name, str) for name in values):
+        raise InputError("names: expected a list of texts, one for each raw column")
+    return tuple(values)
 
 
 def _centred(x: Matrix, center: Floats) -> Matrix:
