@@ -16,6 +16,7 @@ from qcompile.data.prepare import PrepareOptions
 from qcompile.data.replay import same_rows
 from qcompile.data.stream import LateIndexZeroError
 from qcompile.data.svmlight import can_reopen, file_names
+from qcompile.data.table import is_table
 from qcompile.errors import InputError
 from qcompile.files.interchange import read_pubo
 from qcompile.files.qubo import load_qubo, qubo_of
@@ -62,6 +63,10 @@ class DataAndLossOptions(TypedDict, total=False):
     """Fields of `DataOptions` and `LossOptions` that `compile` and `train` take as keywords."""
 
     positive: RowLabel | None
+    label: str | int | None
+    missing: str | float
+    one_hot: bool
+    ignore: tuple[str, ...]
     rows: int | None
     index_base: int | None
     num_features: int | None
@@ -261,15 +266,19 @@ def load_moments_of(source: str | Path, data: DataOptions, loss: LossOptions) ->
     client = cluster.current()
     named = named_sets.is_named(source) or str(source) == "-"
     names = [str(source)] if named else file_names(source)
+    if client is not None and is_table(source):
+        raise InputError(f"{source}: workers cannot read tables yet; expected svmlight files")
     if client is not None and named:
         shown = "standard input" if str(source) == "-" else source
         raise InputError(f"{shown}: workers cannot read it; expected files, such as 'part-*.svm'")
-    if client is not None or (len(names) > 1 and not data.need_all_rows_at_once):
+    if client is not None or (
+        len(names) > 1 and not data.need_all_rows_at_once and not is_table(source)
+    ):
         total = local_total(names, names) if client is None else total_on(client, names, names)
         name = Path(str(source)).name
         with passing("read and moments, file by file"):
             return moments_of_parts(total, name, data, loss.degree, fit=needs_fit(loss))
-    held = data.need_all_rows or named_sets.is_named(source) or len(names) > 1
+    held = data.need_all_rows or is_table(source) or named_sets.is_named(source) or len(names) > 1
     if data.need_two_passes and data.rows is not None and not can_reopen(names[0]):
         held = True  # there may be no end of it
     if held:

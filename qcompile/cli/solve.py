@@ -252,6 +252,7 @@ def _run_predict(options: argparse.Namespace) -> None:
                 model.preparation.raw_features,
                 model.source.index_base,
                 labelled=False,
+                table=model.preparation.table,
             )
         with passing("predict"):
             decisions = model.decision_function(rows)
@@ -262,7 +263,10 @@ def _run_predict(options: argparse.Namespace) -> None:
         with atomic.write_atomically(options.output) as stream:
             stream.write(text.encode())
     summary: dict[str, Any] = {"rows": len(values)}
-    if not (np.isnan(labels).any() or model.preparation.unknown_labels(labels)):
+    if not (
+        (labels.dtype.kind == "f" and np.isnan(labels).any())
+        or model.preparation.unknown_labels(labels)
+    ):
         error = model.error_of(decisions, labels)
         summary["error, if the labels of the file are true"] = error
     if options.json and not options.output:

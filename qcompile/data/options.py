@@ -34,6 +34,10 @@ class DataOptions:
     scale: str = "robust"
     bias: bool = True
     seed: int = 0
+    label: str | int | None = None
+    missing: str | float = "refuse"
+    one_hot: bool = False
+    ignore: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 <= self.noise <= 1:
@@ -79,6 +83,10 @@ def _read(source: str | Path, options: DataOptions) -> Dataset:
         index_base=options.index_base,
         num_features=options.num_features,
         seed=options.seed,
+        label=options.label,
+        missing=options.missing,
+        one_hot=options.one_hot,
+        ignore=options.ignore,
     )
     if options.shuffle:
         data = shuffle(data, seed=options.seed)

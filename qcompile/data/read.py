@@ -1,7 +1,8 @@
-"""Read svmlight files or a named set into a `Dataset`."""
+"""Read svmlight files, tables or a named set into a `Dataset`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,9 @@ from qcompile.data import named_sets
 from qcompile.data.prepare import from_arrays
 from qcompile.data.rows import check_limits, index_base_of, matrix_of, no_rows, source_of
 from qcompile.data.svmlight import NO_LABEL, Piece, open_files
+from qcompile.data.table import is_table, read_table
+from qcompile.data.table_layout import TableOptions
+from qcompile.errors import InputError
 from qcompile.runtime import memory
 from qcompile.runtime.progress import Progress, shown_by
 from qcompile.stages.arrays import Floats, Matrix
@@ -28,20 +32,42 @@ def read(
     index_base: int | None = None,
     num_features: int | None = None,
     seed: int = 0,
+    label: str | int | None = None,
+    missing: str | float = "refuse",
+    one_hot: bool = False,
+    ignore: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Dataset:
-    """Read a whole svmlight file (plain, .gz, .bz2, .xz, ``-``) or make a named set.
+    """Read a whole svmlight file (plain, .gz, .bz2, .xz, ``-``), a table, or make a named set.
 
     A pattern such as ``part-*.svm.gz`` reads all files that match, in the order of their names.
 
     The larger of two labels becomes +1; `positive` sets one class against the rest. `index_base`
     is 0 or 1; without it a file that uses index 0 is 0-based. `rows` stops reading early.
     `num_features` fixes the number of columns. `seed` is for sets that are drawn at random.
+
+    A table is a file that ends in .csv or .tsv, compressed or not. Its delimiter and its header are
+    found out. `label` is the label column, by name or by number from 1 on; without it, it is the
+    one called label, target, class or y, else the last. `missing` fills missing values in by the
+    "mean" or the "median" of their column or by a number; "refuse" refuses them. `one_hot` turns
+    each text of a text column into a feature of 0 and 1. `ignore` names columns to leave out.
     `progress(done, total)` counts bytes; total is None where the size is not known.
 
     >>> read("long-servedio").x.shape
     (2000, 21)
     """
+    if is_table(source):
+        options = TableOptions(label, missing, one_hot, tuple(ignore))
+        with shown_by(progress):
+            x, labels, about, table = read_table(source, options, rows=rows)
+        return from_arrays(
+            x, labels, positive=positive, source=about, names=table.names, table=table
+        )
+    if (label, missing, one_hot, tuple(ignore)) != (None, "refuse", False, ()):
+        raise InputError(
+            f"{source}: label=, missing=, one_hot= and ignore= are for tables; expected a file "
+            "that ends in .csv or .tsv"
+        )
     with shown_by(progress):
         x, labels, about = read_rows(
             source, rows=rows, index_base=index_base, num_features=num_features, seed=seed

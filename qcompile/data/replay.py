@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 from qcompile.data.named_sets import is_named
+from qcompile.data.prepare import from_arrays
 from qcompile.data.read import read, read_rows
 from qcompile.data.split import add_noise, shuffle
+from qcompile.data.table import is_table, read_table
 from qcompile.errors import InputError, QcompileError
-from qcompile.stages.arrays import Floats, Matrix, frozen
+from qcompile.stages.arrays import Matrix, frozen
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.labels import label_text, shown
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.problem import Problem
 from qcompile.stages.source import Source
+from qcompile.stages.table import TableSchema
 
 __all__ = ["prepared", "raw_rows", "recorded_rows", "same_rows"]
 
@@ -60,13 +66,17 @@ def same_rows(data: str, problem: Problem | Classifier) -> Dataset:
         raise InputError("this problem does not say how its data were prepared")
     _check_record(source)
     shuffled = source.shuffle_seed is not None
-    rows = read(
-        data,
-        positive=prepared.positive if prepared.negative is None else None,
-        rows=None if shuffled else source.rows,
-        index_base=source.index_base,
-        num_features=None if is_named(data) else prepared.raw_features,
-        seed=source.seed or 0,
+    rows = (
+        _table(data, problem)
+        if is_table(data)
+        else read(
+            data,
+            positive=prepared.positive if prepared.negative is None else None,
+            rows=None if shuffled else source.rows,
+            index_base=source.index_base,
+            num_features=None if is_named(data) else prepared.raw_features,
+            seed=source.seed or 0,
+        )
     )
     rows = _labelled(data, rows, prepared)
     if source.shuffle_seed is not None:
@@ -74,6 +84,15 @@ def same_rows(data: str, problem: Problem | Classifier) -> Dataset:
     if source.noise is not None:
         rows = add_noise(rows, source.noise, seed=source.noise_seed or 0)
     return Dataset(prepared.apply(rows.x), rows.y, prepared, rows.source)
+
+
+def _table(data: str, problem: Problem | Classifier) -> Dataset:
+    prepared, source = problem.preparation, problem.source
+    assert prepared is not None
+    limit = None if source.shuffle_seed is not None else source.rows
+    x, labels, about, _ = read_table(data, rows=limit, schema=prepared.table)
+    positive = prepared.positive if prepared.negative is None else None
+    return from_arrays(x, labels, positive=positive, source=about)
 
 
 def _labelled(data: str, rows: Dataset, preparation: Preparation) -> Dataset:
@@ -94,18 +113,29 @@ def prepared(data: str, problem: Problem | Classifier) -> Dataset:
     """Read data with known labels, prepared as in training."""
     preparation = problem.preparation
     assert preparation is not None
-    rows, labels = raw_rows(data, preparation.raw_features, problem.source.index_base)
+    rows, labels = raw_rows(
+        data, preparation.raw_features, problem.source.index_base, table=preparation.table
+    )
     _check_labels(data, labels, preparation)
     return Dataset(preparation.apply(rows), frozen(preparation.signs(labels)), preparation)
 
 
 def raw_rows(
-    data: str, features: int, index_base: int | None, *, labelled: bool = True
-) -> tuple[Matrix, Floats]:
+    data: str,
+    features: int,
+    index_base: int | None,
+    *,
+    labelled: bool = True,
+    table: TableSchema | None = None,
+) -> tuple[Matrix, NDArray[Any]]:
     """Read rows as wide as those of training, with indices counted from the same base.
 
-    If they need not be `labelled`, a label that is missing or no number is NaN.
+    If they need not be `labelled`, a label that is missing or no number is NaN. The columns of a
+    table are matched by name with those of `table`.
     """
+    if is_table(data):
+        x, found, _, _ = read_table(data, schema=table, labelled=labelled)
+        return x, found
     if is_named(data):
         rows, labels, _ = read_rows(data)
     else:
@@ -115,7 +145,7 @@ def raw_rows(
     return rows, labels
 
 
-def _check_labels(data: str, labels: Floats, preparation: Preparation) -> None:
+def _check_labels(data: str, labels: NDArray[Any], preparation: Preparation) -> None:
     unknown = preparation.unknown_labels(labels)
     if unknown:
         raise InputError(

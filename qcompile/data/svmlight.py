@@ -111,6 +111,8 @@ class SvmlightReader:
     Reports how many bytes were read, and how many there are.
     """
 
+    _piece_bytes = _PIECE_BYTES
+
     def __init__(
         self,
         path: str | Path,
@@ -216,7 +218,7 @@ class SvmlightReader:
         carry, start = b"", True
         while True:
             try:
-                block = stream.read(_PIECE_BYTES)
+                block = stream.read(self._piece_bytes)
             except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
                 raise InputError(
                     f"{self.name}: {self._damage(kind, error)} after line {self._line - 1:,}; "
@@ -232,16 +234,20 @@ class SvmlightReader:
             if start:  # some editors put a mark of the encoding first
                 block, start = block.removeprefix(b"\xef\xbb\xbf"), False
             text = carry + block
-            cut = text.rfind(b"\n") + 1
+            cut = self._cut(text)
             carry = text[cut:]
             if len(carry) > _LONGEST_LINE:
                 raise self._error(
-                    0, f"longer than {_LONGEST_LINE >> 20} MB; is this svmlight text?"
+                    0, f"longer than {_LONGEST_LINE >> 20} MB; is this text with one row a line?"
                 )
             if cut:
                 yield text[:cut]
         if carry:
             yield carry
+
+    def _cut(self, text: bytes) -> int:
+        """Return where the last whole line ends."""
+        return text.rfind(b"\n") + 1
 
     @staticmethod
     def _damage(kind: str | None, error: Exception) -> str:
@@ -249,7 +255,7 @@ class SvmlightReader:
             return f"cannot be read ({error})"
         return f"{'truncated' if isinstance(error, EOFError) else 'corrupt'} {kind} data"
 
-    def _parse(self, text: bytes) -> Piece:
+    def _parse(self, text: bytes) -> Any:
         from qcompile.data import svmlight_kernel as parse_kernel
 
         data = np.frombuffer(text, dtype=np.uint8)

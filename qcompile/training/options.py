@@ -31,7 +31,18 @@ class TrainOptions(DataAndLossOptions, total=False):
     sweeps: int | None
 
 
-_READING = ("positive", "rows", "index_base", "num_features", "shuffle", "noise")
+_READING = (
+    "positive",
+    "rows",
+    "index_base",
+    "num_features",
+    "shuffle",
+    "noise",
+    "label",
+    "missing",
+    "one_hot",
+    "ignore",
+)
 _PREPARING = ("features", "scale", "bias")
 _LOSS = ("order", "fit_to", "omega", "coefficients", "prior_std", "weight_range")
 _ROUNDS = ("starts", "block", "step_bits", "radius", "width")

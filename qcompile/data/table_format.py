@@ -1,0 +1,148 @@
+"""How the text of a table is written: its delimiter, its header, its records and its cells."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from qcompile.errors import InputError
+from qcompile.stages.labels import shown
+
+__all__ = [
+    "MISSING_NUMBERS",
+    "MISSING_TEXTS",
+    "TableFormat",
+    "decoded",
+    "find_format",
+    "number_in",
+    "records",
+]
+
+
+# Cells that hold no number, and those that hold no text.
+MISSING_NUMBERS = ("", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None", "none")
+MISSING_TEXTS = ("", "?", "NA", "NaN")
+# The rarer one first: a comma is common inside of cells.
+_DELIMITERS = ("\t", ";", "|", ",")
+_NUMBER = re.compile(r"[ \t]*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[ \t]*", re.ASCII)
+_INFINITE = re.compile(r"[ \t]*[+-]?inf(?:inity)?[ \t]*", re.IGNORECASE)
+_LOOKED_AT = 50  # records
+_LONGEST_CELL = 1 << 24
+_BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """The delimiter of a table, the names in its header if it has one, and its width.
+
+    `lines` is the number of lines up to the end of the header.
+    """
+
+    delimiter: str
+    names: tuple[str, ...] | None
+    width: int
+    lines: int = 0
+
+
+def number_in(cell: str) -> float | None:
+    """Return the number in a cell, None if there is none; infinity is a number here.
+
+    >>> number_in(" 1.5e3"), number_in("1_000"), number_in("-inf"), number_in("nan")
+    (1500.0, None, -inf, None)
+    """
+    if _NUMBER.fullmatch(cell) or _INFINITE.fullmatch(cell):
+        return float(cell)
+    return None
+
+
+def decoded(text: bytes, name: str, line: int = 1) -> str:
+    """Return text as characters; raise InputError if it is not UTF-8."""
+    if text[:2] in _BYTE_ORDER_MARKS or b"\x00" in text[:4096]:
+        found = "UTF-16 text" if text[:2] in _BYTE_ORDER_MARKS else "binary data or UTF-16 text"
+        raise InputError(
+            f"{name}, line {line}: {found}; expected UTF-8: save the table as CSV in UTF-8"
+        )
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        at = line + text.count(b"\n", 0, error.start)
+        raise InputError(
+            f"{name}, line {at}: byte {text[error.start]:#04x} is not UTF-8; expected UTF-8: save "
+            "the table in it, or convert it from Latin-1 with iconv -f LATIN1 -t UTF-8"
+        ) from None
+
+
+def records(text: str, delimiter: str, line: int = 1) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line on which each record begins, and its cells; blank lines are no records."""
+    csv.field_size_limit(_LONGEST_CELL)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    begins = line
+    try:
+        for cells in reader:
+            if len(cells) > 1 or (cells and cells[0].strip()):
+                yield begins, cells
+            begins = line + reader.line_num
+    except csv.Error as error:
+        raise InputError(f"line {begins}: {error}; expected delimited text") from None
+
+
+def find_format(text: str, name: str, *, tabs: bool = False) -> TableFormat:
+    """Find out the delimiter and the header of a table from its first records."""
+    delimiter = "\t" if tabs else _delimiter(text)
+    head = _first(text, delimiter)
+    if not head:
+        raise InputError(f"{name}: no rows; expected a table with one example in each line")
+    cells = head[0][1]
+    rest = [own for _, own in head[1:]]
+    if not _is_header(cells, rest):
+        return TableFormat(delimiter, None, len(cells))
+    names = tuple(cell.strip() or f"column {i + 1}" for i, cell in enumerate(cells))
+    return TableFormat(delimiter, names, len(cells), _lines_of_first(text, delimiter))
+
+
+def _first(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
+    found = []
+    for record in records(text, delimiter):
+        found.append(record)
+        if len(found) == _LOOKED_AT:
+            break
+    return found
+
+
+def _delimiter(text: str) -> str:
+    """Return the delimiter that gives records of one width, the widest otherwise."""
+    best, score = ",", (False, 1)
+    for delimiter in _DELIMITERS:
+        widths = [len(cells) for _, cells in _first(text, delimiter)]
+        # the last record may be cut off
+        same = len(set(widths[:-1] or widths)) == 1
+        if widths and widths[0] > 1 and (same, 0 if same else widths[0]) > score:
+            best, score = delimiter, (same, 0 if same else widths[0])
+        elif widths and widths[0] > 1 and same and not score[0]:
+            best, score = delimiter, (True, 0)
+    return best
+
+
+def _is_header(cells: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
+    """Whether the first record holds names: no numbers, above numbers or all different."""
+    if any(number_in(cell) is not None for cell in cells):
+        return False
+    if any(number_in(cell) is not None for own in rest for cell in own):
+        return True
+    return bool(rest) and len(set(cells)) == len(cells)
+
+
+def _lines_of_first(text: str, delimiter: str) -> int:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    for cells in reader:
+        if len(cells) > 1 or (cells and cells[0].strip()):
+            break
+    return reader.line_num
+
+
+def describe_cell(cell: str) -> str:
+    """Return a cell as a short text of one line."""
+    return "an empty cell" if not cell.strip() else shown(cell)

@@ -1,0 +1,215 @@
+"""Read the text of tables in pieces, as svmlight text is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qcompile.data.svmlight import SvmlightReader
+from qcompile.data.table_arrow import parse_with_arrow
+from qcompile.data.table_cells import Cells, parse_cells
+from qcompile.data.table_format import TableFormat, decoded, find_format, records
+from qcompile.data.table_layout import Layout, TableOptions, layout_like, new_layout
+from qcompile.errors import InputError
+from qcompile.stages.arrays import Floats, Matrix
+from qcompile.stages.labels import shown
+from qcompile.stages.table import TableColumn, TableSchema
+
+__all__ = ["TablePiece", "TableReader", "complete_schema", "rows_of_cells"]
+
+
+_SAMPLE_ROWS, _SAMPLE_CELLS, _FEWEST = 1000, 200_000, 20
+_MOST_CATEGORIES = 1000
+_SPARSE_FROM = 64  # features of texts
+
+
+@dataclass(frozen=True, eq=False)
+class TablePiece:
+    """Some rows of a table: cells, and the numbers they stand for once the schema is complete."""
+
+    cells: Cells
+    schema: TableSchema
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The labels, NaN where the table has none."""
+        return self.cells.labels
+
+    @property
+    def lines(self) -> NDArray[np.int64]:
+        """The line on which each row begins."""
+        return self.cells.lines
+
+    @property
+    def x(self) -> Matrix:
+        """The rows as numbers."""
+        return rows_of_cells(self.cells, self.schema)
+
+    def take(self, rows: int) -> TablePiece:
+        """Return the first rows only."""
+        own = self.cells
+        texts = tuple(text[:rows] for text in own.texts)
+        cut = Cells(own.numbers[:rows], texts, own.labels[:rows], own.lines[:rows])
+        return replace(self, cells=cut)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the arrays take, about."""
+        return self.cells.numbers.nbytes + 80 * len(self) * (1 + len(self.cells.texts))
+
+
+class TableReader(SvmlightReader):
+    """Iterate over the pieces of a table; its columns are known after the first piece.
+
+    A `schema` says which columns to read; without it they are found out by the `options`.
+    """
+
+    _piece_bytes = 1 << 24
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        options: TableOptions | None = None,
+        schema: TableSchema | None = None,
+        **how: Any,
+    ) -> None:
+        super().__init__(path, **how)
+        self._options = options or TableOptions()
+        self._given = schema
+        self._form: TableFormat | None = None
+        self.layout: Layout | None = None
+
+    @property
+    def schema(self) -> TableSchema:
+        """The columns of the table."""
+        if self.layout is None:
+            raise InputError(f"{self.name}: no rows; expected a table")
+        return self.layout.schema
+
+    def _cut(self, text: bytes) -> int:
+        """Return the end of the last record that is whole: a line that ends outside of quotes."""
+        end = text.rfind(b"\n") + 1
+        if b'"' not in text:
+            return end
+        quotes = text.count(b'"', 0, end)
+        while end and quotes % 2:
+            before = text.rfind(b"\n", 0, end - 1) + 1
+            quotes -= text.count(b'"', before, end)
+            end = before
+        return end
+
+    def _parse(self, text: bytes) -> Any:
+        line = self._line
+        if self._form is None:
+            form = self._begin(text)
+            text = text.split(b"\n", form.lines)[-1] if form.lines else text
+            line += form.lines
+        assert self._form is not None and self.layout is not None
+        found = parse_with_arrow(text, self._form.delimiter, self.layout)
+        if found is None:
+            plain = decoded(text, self.name, line)
+            found = parse_cells(plain, self._form.delimiter, self.layout, self.name, line)
+        else:
+            found = replace(found, lines=found.lines + line)
+        return TablePiece(found, self.layout.schema)
+
+    def _begin(self, text: bytes) -> TableFormat:
+        """Find out the format and the columns from the first piece."""
+        plain = decoded(text, self.name)
+        ending = Path(self.name.removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")).suffix
+        form = find_format(plain, self.name, tabs=ending.lower() in (".tsv", ".tab"))
+        sample: list[tuple[int, list[str]]] = []
+        most = max(_FEWEST, min(_SAMPLE_ROWS, _SAMPLE_CELLS // form.width))
+        for record in records(plain, form.delimiter):
+            sample.append(record)
+            if len(sample) > most:
+                break
+        sample = sample[1:] if form.names else sample
+        if not sample:
+            raise InputError(f"{self.name}: a header without rows; expected at least one row")
+        if self._given is None:
+            self.layout = new_layout(form, sample, self._options, self.name)
+        else:
+            self.layout = layout_like(self._given, form, sample, self.name, labelled=self._labelled)
+        self._form = form
+        return form
+
+
+def complete_schema(pieces: Sequence[TablePiece], options: TableOptions, name: str) -> TableSchema:
+    """Return the schema with the categories of texts and what is filled in for missing values."""
+    schema = pieces[0].schema
+    numbers = [column for column in schema.columns if column.kind == "number"]
+    texts = [column for column in schema.columns if column.kind == "text"]
+    made: dict[str, TableColumn] = {}
+    for place, column in enumerate(numbers):
+        if column.fill is not None and math.isnan(column.fill):
+            values = np.concatenate([piece.cells.numbers[:, place] for piece in pieces])
+            made[column.name] = replace(column, fill=_fill_of(values, options))
+    for place, column in enumerate(texts):
+        found = sorted({text for piece in pieces for text in piece.cells.texts[place]} - {""})
+        if len(found) > _MOST_CATEGORIES:
+            raise InputError(
+                f"{name}, column {shown(column.name)}: {len(found):,} different texts; expected at "
+                f"most {_MOST_CATEGORIES:,}: leave it out with ignore=COLUMN"
+            )
+        kind = "text" if found else "ignored"
+        fill = None if column.fill is None else 0.0
+        made[column.name] = TableColumn(column.name, kind, tuple(found), fill)
+    return TableSchema(tuple(made.get(column.name, column) for column in schema.columns))
+
+
+def _fill_of(values: Floats, options: TableOptions) -> float:
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return 0.0
+    return float(np.mean(known) if options.missing == "mean" else np.median(known))
+
+
+def rows_of_cells(cells: Cells, schema: TableSchema) -> Matrix:
+    """Return the numbers that cells stand for, one-hot for texts; sparse if these are many."""
+    import scipy.sparse as sp
+
+    numbers, texts = iter(cells.numbers.T), iter(cells.texts)
+    if not cells.texts:
+        fills = [column.fill for column in schema.columns if column.kind == "number"]
+        return _filled(cells.numbers, fills)
+    blocks: list[Any] = []
+    many = sum(len(column.categories) for column in schema.columns) > _SPARSE_FROM
+    for column in schema.columns:
+        if column.kind == "number":
+            blocks.append(_filled(next(numbers)[:, None], [column.fill]))
+        elif column.kind == "text":
+            blocks.append(_one_hot(next(texts), column.categories, sparse=many))
+    if many:
+        return sp.csr_array(sp.hstack([sp.csr_array(block) for block in blocks]))
+    return np.hstack(blocks)
+
+
+def _filled(numbers: Floats, fills: Sequence[float | None]) -> Floats:
+    places = np.isnan(numbers)
+    if not places.any():
+        return numbers
+    values = np.array([0.0 if fill is None else fill for fill in fills])
+    return np.where(places, values, numbers)
+
+
+def _one_hot(texts: NDArray[Any], categories: Sequence[str], *, sparse: bool) -> Any:
+    """Return a column for each category; a text that is none of them is 0 everywhere."""
+    import scipy.sparse as sp
+
+    codes = {category: code for code, category in enumerate(categories)}
+    found = np.array([codes.get(text, -1) for text in texts], dtype=np.int64)
+    rows = np.flatnonzero(found >= 0)
+    ones = np.ones(len(rows))
+    made = sp.csr_array((ones, (rows, found[rows])), shape=(len(texts), len(categories)))
+    return made if sparse else made.toarray()
