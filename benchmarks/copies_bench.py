@@ -18,6 +18,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 from dwave.embedding import verify_embedding
+from minorminer import find_embedding
 from minorminer.utils.parallel_embeddings import find_multiple_embeddings
 
 from qcompile import Machine, Pubo, Qubo, complete_copies, find_copies, load_machine, quadratize
@@ -71,7 +72,15 @@ def main() -> None:
 
     def theirs(problem: nx.Graph, machine: Machine) -> Callable[[], list[Mapping[int, Any]]]:
         return lambda: find_multiple_embeddings(
-            problem, machine.graph, max_num_emb=None, timeout=seconds, seed=options.seed
+            problem,
+            machine.graph,
+            max_num_emb=None,
+            # the default embedder looks for subgraphs: chains of one qubit
+            embedder=find_embedding,
+            embedder_kwargs={"random_seed": options.seed, "timeout": seconds},
+            one_to_iterable=True,
+            timeout=seconds,
+            seed=options.seed,
         )
 
     name = f"cubic of {bits} bits, {zephyr.name}"
