@@ -71,6 +71,32 @@ class Classifier(Displayed):
         own = self.weights[:-1] if made.bias else self.weights
         return np.asarray(columns[own != 0], dtype=np.int64)
 
+    def raw_weights(self) -> tuple[Floats, float]:
+        """Return a weight for each raw column, in units of the data, and the intercept.
+
+        Their decision, rows·weights + intercept, is that of `decision_function`. Raise InputError
+        if rows are brought to unit norm: no weights of raw columns do the same then.
+
+        >>> made = Preparation(1, center=np.array([3.0]), scale=np.array([2.0]), bias=True)
+        >>> Classifier(np.array([4.0, 1.0]), made).raw_weights()
+        (array([2.]), -5.0)
+        """
+        made = self.preparation
+        if made.unit_norm:
+            raise InputError(
+                "rows are brought to unit norm, so that raw columns have no weights of their own; "
+                'train with scale="robust" or "standard"'
+            )
+        own = self.weights[:-1] if made.bias else self.weights
+        intercept = float(self.weights[-1]) if made.bias else 0.0
+        if made.scale is not None:
+            own = own / made.scale
+        if made.center is not None:
+            intercept -= float(own @ made.center)
+        full = np.zeros(made.raw_features)
+        full[slice(None) if made.columns is None else made.columns] = own
+        return full, intercept
+
     def missing_columns(self, rows: Matrix) -> NDArray[np.int64]:
         """Return the used columns that are 0 in all of these raw rows."""
         filled = np.zeros(max(self.preparation.raw_features, rows.shape[1]), dtype=bool)
