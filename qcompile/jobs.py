@@ -66,7 +66,7 @@ def resume(
     if isinstance(known, TrainingJob):
         if not wait:
             raise InputError(
-                f"job {known.id} is a training, whose rounds are waited for; leave out wait=False"
+                f"job {known.id} is a training, whose rounds are waited for until it ends"
             )
         access = Access(profile, region, same_account, patience, timeout)
         limit = None if budget is None else seconds_of(budget)
