@@ -16,6 +16,7 @@ from qcompile.data.prepare import from_arrays, prepare
 from qcompile.data.read import read
 from qcompile.data.split import add_noise, folds, shuffle, split
 from qcompile.embedding.complete import complete_chains, largest_clique, with_chains
+from qcompile.embedding.copies import complete_copies, find_copies
 from qcompile.embedding.embed import EmbeddingNotFound, embed, find_embedding
 from qcompile.embedding.preflight import preflight
 from qcompile.embedding.programming import make_program
@@ -142,6 +143,7 @@ __all__ = [
     "check_embedding",
     "compile",
     "complete_chains",
+    "complete_copies",
     "cross_validate",
     "decode",
     "descend",
@@ -150,6 +152,7 @@ __all__ = [
     "embed",
     "estimate",
     "expected_loss",
+    "find_copies",
     "find_embedding",
     "fit_around",
     "fit_loss",
@@ -223,7 +226,7 @@ def __getattr__(name: str) -> _Any:
 
         return MockMachine
     if name == "RehearsedMachine":
-        from qcompile.solvers.rehearsed_machine import RehearsedMachine
+        from qcompile.solvers.mock_machine import RehearsedMachine
 
         return RehearsedMachine
     raise AttributeError(f"module 'qcompile' has no attribute {name!r}")

@@ -66,7 +66,8 @@ def resume(
     if isinstance(known, TrainingJob):
         if not wait:
             raise InputError(
-                f"job {known.id} is a training, whose rounds are waited for until it ends"
+                f"job {known.id} is a training, which makes its rounds while resume waits: "
+                "resume it and wait"
             )
         access = Access(profile, region, same_account, patience, timeout)
         limit = None if budget is None else seconds_of(budget)

@@ -10,7 +10,7 @@ of the polynomial itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,20 +19,24 @@ import numpy as np
 from dimod.core.polysampler import ComposedPolySampler
 from numpy.typing import NDArray
 
-from qcompile.embedding.embed import embed
-from qcompile.embedding.unembed import unembed
+from qcompile.embedding.chain_strength import strength_of
+from qcompile.embedding.copies import Copies, find_copies
+from qcompile.embedding.embed import embed, find_embedding
+from qcompile.embedding.programming import make_program
+from qcompile.embedding.unembed import unembed, unembed_program
 from qcompile.errors import InputError
 from qcompile.files.interchange import numbered
-from qcompile.files.machines import machine_from_sampler
+from qcompile.files.machines import machine_from_sampler, machine_sampler
 from qcompile.reduction.quadratize import quadratize
 from qcompile.solvers.solve import solve
-from qcompile.stages.embedded import Embedding, problem_id
+from qcompile.stages.embedded import Embedding, problem_id, to_embedded
 from qcompile.stages.labels import Label
 from qcompile.stages.machine import Machine
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
+from qcompile.stages.samples import merged
 
-__all__ = ["PuboSampler"]
+__all__ = ["ChainsComposite", "PuboSampler"]
 
 
 _OWN = ("num_reads", "num_sweeps", "seed")
@@ -149,7 +153,7 @@ class PuboSampler(ComposedPolySampler):  # type: ignore[misc]
         """Let the child sample the QUBO, whose variables have these names."""
         if not qubo.variables:
             return _Answer(np.zeros((1, 0), np.int8), np.zeros(1, np.int64), {}, {})
-        if hasattr(self.child, "nodelist") and "topology" in self.child.properties:
+        if machine_sampler(self.child) is not None:
             return self._from_machine(qubo, parameters)
         bqm = qubo.to_bqm()
         bqm.relabel_variables(dict(enumerate(names)))
@@ -287,3 +291,96 @@ def _sample_set(
         sort_labels=False,
         **fields,
     )
+
+
+class ChainsComposite(dimod.ComposedSampler):  # type: ignore[misc]
+    """A machine with the chains of `embed`, in the place of dwave-system's EmbeddingComposite.
+
+    The child is a sampler of a machine, such as DWaveSampler. Problems may have any labels and
+    either vartype. With `copies` the problem is put on the chip several times, and each anneal
+    gives as many samples; a `gauge` reverses chains at random, in each copy others.
+
+    >>> from qcompile import MockMachine
+    >>> sampler = ChainsComposite(MockMachine("pegasus4", errors=0.0, beta=10.0))
+    >>> found = sampler.sample_ising({"a": 1.0}, {("a", "b"): -2.0}, num_reads=5, copies=2)
+    >>> float(found.first.energy), int(found.record.num_occurrences.sum())
+    (-3.0, 10)
+    """
+
+    children: Any = None
+    parameters: Any = None
+    properties: Any = None
+
+    def __init__(self, child: Any, *, seed: int = 0) -> None:
+        self.machine = machine_from_sampler(child)
+        self.children, self.seed = [child], seed
+        own = ("chain_strength", "copies", "gauge", "repair", "return_embedding")
+        self.parameters = {**child.parameters, **{name: [] for name in own}}
+        self.properties = {"child_properties": dict(child.properties)}
+        self._known: dict[tuple[str, Copies], tuple[Embedding, ...]] = {}
+
+    def sample(
+        self,
+        bqm: Any,
+        *,
+        chain_strength: float | str = "torque",
+        copies: Copies = 1,
+        gauge: int | None = None,
+        repair: str = "majority",
+        return_embedding: bool = False,
+        **parameters: Any,
+    ) -> Any:
+        """Return samples of a problem as a dimod SampleSet.
+
+        `chain_strength` and `repair` are those of `embed` and `unembed`, `copies` is that of
+        `find_copies`, and `gauge` is the seed of a spin-reversal transform. `parameters` go to the
+        child. The chains of a structure are searched once. With `return_embedding` the info has
+        them as ``embedding_context``.
+        """
+        labels = list(bqm.variables)
+        if not labels:
+            return dimod.SampleSet.from_samples_bqm([], bqm)
+        qubo = quadratize(_polynomial_of(bqm, labels))
+        chains = self._chains_of(qubo, copies)
+        strength = strength_of(qubo, chain_strength)
+        program = make_program([to_embedded(qubo, one, strength) for one in chains], gauge=gauge)
+        answer = self.child.sample(program.to_bqm(), **parameters)
+        found = merged(unembed_program(program, answer, repair=repair), {})
+        states = found.bits if bqm.vartype is dimod.BINARY else 2 * found.bits - 1
+        info = dict(answer.info)
+        if return_embedding:
+            info["embedding_context"] = {
+                "embedding": dict(zip(labels, chains[0].chains, strict=True)),
+                "copies": [dict(zip(labels, one.chains, strict=True)) for one in chains],
+                "chain_strength": strength,
+                "chain_break_method": repair,
+                "gauge": gauge,
+            }
+        return dimod.SampleSet.from_samples_bqm(
+            (np.asarray(states), labels),
+            bqm,
+            num_occurrences=found.occurrences,
+            chain_break_fraction=found.chain_breaks,
+            info=info,
+        )
+
+    def _chains_of(self, qubo: Qubo, copies: Copies) -> tuple[Embedding, ...]:
+        """Return the chains of all copies, found when a structure is first seen."""
+        key = (problem_id(qubo), copies)
+        if key not in self._known:
+            if copies == 1:
+                self._known[key] = (find_embedding(qubo, self.machine, seed=self.seed),)
+            else:
+                self._known[key] = find_copies(qubo, self.machine, copies=copies, seed=self.seed)
+        return self._known[key]
+
+
+def _polynomial_of(bqm: Any, labels: Sequence[Label]) -> Pubo:
+    """Return a quadratic model as a polynomial over numbered bits."""
+    bits = bqm.change_vartype(dimod.BINARY, inplace=False)
+    linear, (first, second, values), offset = bits.to_numpy_vectors(variable_order=labels)
+    terms: dict[tuple[int, ...], float] = {(): float(offset)}
+    terms |= {(k,): float(value) for k, value in enumerate(linear)}
+    for a, b, value in zip(first.tolist(), second.tolist(), values.tolist(), strict=True):
+        terms[min(a, b), max(a, b)] = value
+    return Pubo.from_dict(terms, variables=len(labels))

@@ -122,6 +122,7 @@ class Sapi:
             "supported_problem_types": ["ising", "qubo"],
             "num_reads_range": [1, 1000],
             "problem_timing_data": TIMING,
+            "parameters": {**mock.properties["parameters"], "fast_anneal": "missing in the mock"},
         }
         mark = hashlib.sha256(json.dumps(properties["couplers"]).encode()).hexdigest()[:10]
         identity = {"name": name, "version": {"graph_id": mark}}
@@ -169,6 +170,9 @@ class Sapi:
         solver = self.solvers.get(name)
         if solver is None or body["solver"] != solver["identity"]:
             return {"error_code": 404, "error_msg": "Solver does not exist or is not supported"}
+        refusal = _refusal(body, solver["properties"]) if body["type"] == "ising" else None
+        if refusal is not None:
+            return {"error_code": 400, "error_msg": refusal}
         with self.lock:
             number = f"{len(self.problems):08x}-aaaa-4bbb-8ccc-0123456789ab"
             self.problems[number] = {
@@ -237,12 +241,18 @@ class Sapi:
     def _anneal(self, problem: dict[str, Any]) -> dict[str, Any]:
         properties = self.solvers[problem["solver"]["name"]]["properties"]
         bqm, active = _read_qp(problem["data"], properties)
-        reads = int(problem["params"].get("num_reads", 1))
-        found = (
-            SimulatedAnnealingSampler()
-            .sample(bqm, num_reads=reads, num_sweeps=200, seed=7)
-            .aggregate()
-        )
+        params = problem["params"]
+        reads = int(params.get("num_reads", 1))
+        pulled = bqm.copy()
+        for qubit, flux in enumerate(params.get("flux_biases", ())):
+            if flux:  # a positive flux holds a qubit at +1
+                pulled.add_linear(qubit, -1e3 * float(np.sign(flux)))
+        how: dict[str, Any] = {"num_sweeps": 200}
+        if "initial_state" in params:  # cold: every read ends near it
+            state = {q: params["initial_state"][q] for q in active}
+            how = {"num_sweeps": 2, "initial_states": state, "beta_range": [50.0, 100.0]}
+        found = SimulatedAnnealingSampler().sample(pulled, num_reads=reads, seed=7, **how)
+        found = dimod.SampleSet.from_samples_bqm(found, bqm).aggregate()
         order = [list(found.variables).index(q) for q in active]
         rows = (np.asarray(found.record.sample)[:, order] > 0).astype(np.uint8)
         return {
@@ -283,6 +293,40 @@ def _read_qp(data: dict[str, Any], properties: dict[str, Any]) -> tuple[Any, lis
     couplers = [(a, b) for a, b in properties["couplers"] if a in fields and b in fields]
     couplings = {pair: float(j) for pair, j in zip(couplers, quad, strict=True)}
     return dimod.BinaryQuadraticModel.from_ising(fields, couplings), sorted(fields)
+
+
+def _refusal(body: dict[str, Any], properties: dict[str, Any]) -> str | None:
+    """Say why a QPU does not take these parameters; a real one checks no less."""
+    params, size = body["params"], properties["num_qubits"]
+    strange = sorted(set(params) - set(properties["parameters"]))
+    if strange:
+        return f"unknown parameter {strange[0]}"
+    bqm, active = _read_qp(body["data"], properties)
+    schedule, state = params.get("anneal_schedule"), params.get("initial_state")
+    reverse = bool(schedule) and schedule[0][1] == 1
+    if reverse != (state is not None):
+        return "reverse annealing needs an initial state and a schedule from s = 1"
+    if state is not None:
+        used = [q for q in range(size) if state[q] != 3]
+        if len(state) != size or used != active or any(state[q] not in (-1, 1) for q in active):
+            return "initial_state: expected -1 or 1 for every active qubit and 3 for others"
+    if schedule:
+        most = properties["max_anneal_schedule_points"] + reverse
+        times = [point[0] for point in schedule]
+        if len(schedule) > most or times != sorted(set(times)) or schedule[-1][1] != 1:
+            return "invalid anneal_schedule"
+    fast = params.get("fast_anneal", False)
+    if fast and any(bqm.linear.values()):
+        return "fast_anneal: h must be zero"
+    low, high = properties["fast_anneal_time_range" if fast else "annealing_time_range"]
+    if not low <= params.get("annealing_time", low) <= high:
+        return "annealing_time out of range"
+    if len(params.get("flux_biases", range(size))) != size:
+        return "flux_biases: expected one for each qubit"
+    low, high = properties["h_gain_schedule_range"]
+    if not all(low <= gain <= high for _, gain in params.get("h_gain_schedule", ())):
+        return "h_gain_schedule out of range"
+    return None
 
 
 def _nonlinear_states(content: bytes) -> bytes:

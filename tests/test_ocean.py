@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import qcompile
 from qcompile import InputError
 from qcompile.embedding import embed
-from qcompile.ocean import PuboSampler
+from qcompile.ocean import ChainsComposite, PuboSampler
 
 NAMES: list[Any] = ["d", 7, ("x", 1), "b", "a"]
 
@@ -318,3 +318,50 @@ def test_the_module_is_brought_in_only_when_it_is_asked_for() -> None:
     code += "print('dimod' in sys.modules, 'qcompile.ocean' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["False", "True", "True"]
+
+
+# --- our chains as a composite --------------------------------------------------------------
+
+
+def _model(vartype: str, seed: int) -> Any:
+    rng = np.random.default_rng(seed)
+    labels = ["a", ("b", 1), 3, "d", "e"]
+    model = dimod.BinaryQuadraticModel(vartype)
+    for k, label in enumerate(labels):
+        model.add_linear(label, float(rng.normal()))
+        for other in labels[:k]:
+            model.add_quadratic(label, other, float(rng.normal()))
+    model.offset = 0.25
+    return model
+
+
+@pytest.mark.parametrize("vartype", ["SPIN", "BINARY"])
+@pytest.mark.parametrize("copies", [1, 3])
+def test_chains_of_a_machine_as_a_composite_find_the_lowest_state(
+    vartype: str, copies: int
+) -> None:
+    sampler = ChainsComposite(qcompile.MockMachine("pegasus4", errors=0.0, beta=10.0))
+    model = _model(vartype, 3)
+    best = dimod.ExactSolver().sample(model).first
+    found = sampler.sample(
+        model, num_reads=20, copies=copies, gauge=5, return_embedding=True, seed=1
+    )
+    assert found.first.energy == pytest.approx(best.energy)
+    assert found.first.sample == best.sample and found.vartype is model.vartype
+    assert found.record.num_occurrences.sum() == 20 * copies
+    assert np.allclose(model.energies((found.record.sample, found.variables)), found.record.energy)
+    assert "chain_break_fraction" in found.record.dtype.names
+    context = found.info["embedding_context"]
+    used = [q for one in context["copies"] for chain in one.values() for q in chain]
+    assert len(context["copies"]) == copies and len(used) == len(set(used))
+    assert set(context["embedding"]) == set(model.variables)
+
+
+def test_the_composite_tells_what_it_takes_and_refuses_more_copies_than_fit() -> None:
+    sampler = ChainsComposite(qcompile.MockMachine("chimera4"))
+    assert {"num_reads", "copies", "gauge", "chain_strength"} <= set(sampler.parameters)
+    assert "topology" in sampler.properties["child_properties"]
+    dimod.testing.assert_sampler_api(sampler)
+    with pytest.raises(qcompile.InputError, match="copies"):
+        sampler.sample(_model("SPIN", 1), num_reads=1, copies=200)
+    assert len(sampler.sample(dimod.BinaryQuadraticModel("SPIN"))) == 0

@@ -44,9 +44,8 @@ _log = logging.getLogger("qcompile")
 _BRIEF = {
     "data", "rows", "features", "labels", "order", "degree", "weights", "weights that may change",
     "radius", "width", "objective around the classifier", "variables", "product_ancillas", "qubits",
-    "quadratic_terms", "fits", "share_of_couplings_below_precision",
-    "expected energy loss", "dimod ancillas",
-    "solved by pruning, weights",
+    "quadratic_terms", "fits", "exceeds_hybrid", "share_of_couplings_below_precision",
+    "expected energy loss", "dimod ancillas", "solved by pruning, weights",
 }  # fmt: skip
 _BRIEF_UNLESS_0 = {
     "bits removed by pruning", "dropped terms change energies by at most", "l0_ancillas",
@@ -165,7 +164,7 @@ def describe_fit(qubo: Qubo, options: argparse.Namespace) -> dict[str, Any]:
             f"not known, on {machine.name}: at least {found.least:,} {of_all}; qcompile embed "
             "finds out",
         )
-    return {"fits": fits}
+    return {"fits": fits} | ({"exceeds_hybrid": found.hybrid} if found.hybrid else {})
 
 
 def describe_qubo(qubo: Qubo) -> dict[str, Any]:

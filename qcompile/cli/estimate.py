@@ -19,11 +19,12 @@ from qcompile.cli.output import FORMATS, show_rows
 from qcompile.cli.parsing import UsageError, add_command
 from qcompile.data.options import DataOptions, load_data
 from qcompile.embedding.capacity import largest_problems, physical_estimate
+from qcompile.files.hybrid import hybrid_limits
 from qcompile.files.machines import catalogue
 from qcompile.leap.rounds import READS, estimate_rounds
 from qcompile.objective.fit import LossOptions
 from qcompile.pipeline import compile
-from qcompile.reduction.estimate import estimate, paper_table
+from qcompile.reduction.estimate import Estimate, estimate, paper_table
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 
@@ -100,7 +101,7 @@ def _run_estimate(options: argparse.Namespace) -> None:
             order = grouped(LossOptions, options).degree
             found = estimate(order, options.features, options.bits)
             physical = _on_machine(options, order, found.bits, found.ancillas)
-        show_rows([found.to_dict() | physical], options)
+        show_rows([found.to_dict() | _on_hybrid(found) | physical], options)
     elif names_machine(options):
         with bar("estimate"), passing("estimate"):
             largest = largest_problems(machine_of(options))
@@ -143,6 +144,16 @@ def _on_machine(
     if not names_machine(options):
         return {}
     return physical_estimate(machine_of(options), order, bits, ancillas).to_dict()
+
+
+def _on_hybrid(found: Estimate) -> dict[str, Any]:
+    """Return how a problem exceeds the hybrid solvers of Leap; nothing if it does not."""
+    limits = hybrid_limits()
+    exceeded = {
+        "exceeds_hybrid": limits.exceeded_by_bqm(found.qubits, found.qubo_pairs),
+        "exceeds_nonlinear": limits.exceeded_by_nonlinear(found.bits, found.terms),
+    }
+    return {name: words for name, words in exceeded.items() if words}
 
 
 def _counted(options: argparse.Namespace) -> dict[str, Any]:

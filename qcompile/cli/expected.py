@@ -14,6 +14,7 @@ from qcompile.errors import QcompileError
 from qcompile.files.machines import load_machine
 from qcompile.rehearsal.expected_loss import MOST_COUPLINGS, ExpectedLoss, expected_loss
 from qcompile.runtime.timing import passing
+from qcompile.stages.arrays import extent
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.embedded import Embedded
 from qcompile.stages.qubo import Qubo
@@ -23,6 +24,7 @@ __all__ = ["describe_expected", "rows_at_hand"]
 
 # Rows that are read once more for a summary are few: entries of the table, bytes of the file.
 _MOST_ENTRIES, _MOST_BYTES = 1_000_000, 4 << 20
+_LARGEST = 1e100  # squares of larger coefficients overflow
 
 
 def describe_expected(
@@ -43,8 +45,13 @@ def describe_expected(
     chip = problem.embedding.machine if isinstance(problem, Embedded) else load_machine(None)
     if not qubo.has_terms or not qubo.variables or chip.precision is None:
         return {}
-    with passing("expected loss"):
-        return _in_words(expected_loss(problem, rows=rows()))
+    if max(extent(qubo.linear)[1], extent(qubo.quadratic)[1]) > _LARGEST:
+        return {}
+    try:
+        with passing("expected loss"):
+            return _in_words(expected_loss(problem, rows=rows()))
+    except QcompileError as error:  # the result of the command is there already
+        return {"expected energy loss": Worded(None, f"not computed: {error}")}
 
 
 def _in_words(found: ExpectedLoss) -> dict[str, Any]:

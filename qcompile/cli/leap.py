@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from qcompile.cli.anneal_options import add_anneal_options, anneal_arguments
 from qcompile.cli.connection import (
     add_connection_options,
     add_grace_option,
@@ -40,6 +41,7 @@ from qcompile.report.gather import job_run
 from qcompile.runtime.progress import bar
 from qcompile.runtime.text import printable
 from qcompile.runtime.timing import passing
+from qcompile.stages.samples import Samples
 from qcompile.training.leap_job import TrainingJob
 from qcompile.training.on_leap import status_of
 from qcompile.training.trained import Trained
@@ -67,6 +69,8 @@ def _add_submit_command(commands: Any) -> None:
             qcompile submit qubo.json --reads 500 --label heart -o model.json
             qcompile submit qubo.json --reads 500 --dry-run
             qcompile submit qubo.json --dry-run --machine advantage2
+            qcompile submit qubo.json --copies auto --gauges 5 --chain-strength sweep
+            qcompile submit qubo.json --refine samples.json --reinitialize no
             qcompile submit qubo.json --solver-type hybrid --yes --no-wait
         """,
         takes_data=False,
@@ -106,12 +110,18 @@ def _add_submit_command(commands: Any) -> None:
         "--embedding", metavar="FILE", help="use these chains if the working graph has them"
     )
     chains.add_argument(
-        "--chain-strength", default="torque", metavar="S", help="torque, scaled or a number"
+        "--chain-strength",
+        default="torque",
+        metavar="S",
+        help="torque, scaled, a number, or sweep: try several with a few reads, then use the best",
     )
     chains.add_argument(
         "--repair", choices=REPAIRS, default="majority", help="repair of broken chains (majority)"
     )
-    chains.add_argument("--seed", type=int, default=0, help="seed of the search for chains (0)")
+    chains.add_argument(
+        "--seed", type=int, default=0, help="seed of the search for chains and of gauges (0)"
+    )
+    add_anneal_options(command)
     cost = command.add_argument_group("cost")
     cost.add_argument("--dry-run", action="store_true", help="show the cost and send nothing")
     cost.add_argument(
@@ -213,10 +223,8 @@ def _add_waiting_options(command: argparse.ArgumentParser) -> None:
 
 def _run_submit(options: argparse.Namespace) -> None:
     outputs = _outputs(options)
-    atomic.check_outputs(outputs, inputs=(options.problem, options.embedding))
-    strength = chain_strength(options.chain_strength)
-    if strength == "sweep":
-        raise UsageError("--chain-strength sweep pays for many runs; use it with qcompile embed")
+    inputs = (options.problem, options.embedding, options.refine)
+    atomic.check_outputs(outputs, inputs=inputs)
     problem = load_problem(options.problem)
     if options.output and (problem.encoding is None or problem.preparation is None):
         raise UsageError("-o: there is no classifier: the problem was not compiled from data")
@@ -235,11 +243,12 @@ def _run_submit(options: argparse.Namespace) -> None:
             reads=options.reads,
             label=options.label,
             embedding=embedding,
-            chain_strength=strength,
+            chain_strength=chain_strength(options.chain_strength),
             repair=options.repair,
             time_limit=options.time_limit,
             parameters=_parameters(options),
             seed=options.seed,
+            **anneal_arguments(options, problem),
             jobs=options.jobs,
             again=options.again,
             dry_run=options.dry_run,
@@ -262,6 +271,8 @@ def _in_words(cost: Cost) -> dict[str, Any]:
     if cost.qubits is not None:
         shown["qubits"] = f"{cost.qubits}, longest chain {cost.longest_chain}"
         shown["reads"] = f"{sum(cost.reads)} in {cost.problems} problem(s)"
+        if cost.copies > 1:
+            shown["copies"] = f"{cost.copies} in each problem: {cost.samples:,} samples"
     if cost.solver_type == "qpu":
         name = "QPU access time"
         time = "not known" if cost.seconds is None else f"{cost.seconds:.4g} s estimated"
@@ -363,7 +374,9 @@ def _show(found: Submission, options: argparse.Namespace, outputs: list[str]) ->
         "problem ids": samples.info["problem_ids"],
         "samples": int(samples.occurrences.sum()),
         "distinct": len(samples),
+        **_copies_of(samples),
         "lowest energy": float(samples.energies[0]),
+        **_before(samples),
         "times found": int(samples.occurrences[0]),
         "share of chains broken": samples.chain_break_fraction,
         "seconds billed": None if billed is None else billed / 1e6,
@@ -376,6 +389,24 @@ def _show(found: Submission, options: argparse.Namespace, outputs: list[str]) ->
     if found.classifier is not None:
         kept.append(str(job.folder / "model.json"))
     show(summary, options, written=[*outputs, *kept])
+
+
+def _copies_of(samples: Samples) -> dict[str, Any]:
+    """Return the number of copies, and the chain strength that a sweep chose, if there are any."""
+    names = {"copies": "copies", "chain_strength": "chain strength"}
+    return {names[key]: samples.info[key] for key in names if key in samples.info}
+
+
+def _before(samples: Samples) -> dict[str, Any]:
+    """Return the energies before the descent and the reads that it lowered, if there was one."""
+    if samples.before is None:
+        return {}
+    return {
+        "lowest energy before": samples.info["lowest_energy_before"],
+        "mean energy": samples.info["mean_energy"],
+        "mean energy before": samples.info["mean_energy_before"],
+        "reads lowered": samples.info["reads_lowered"],
+    }
 
 
 def _run_jobs(options: argparse.Namespace) -> None:
@@ -430,6 +461,7 @@ def _described(job: Job | TrainingJob, options: argparse.Namespace) -> dict[str,
     states = job.states
     return {
         **_row(job, False),
+        **({"copies": job.copies, "samples": job.cost.samples} if job.copies > 1 else {}),
         "created": job.created,
         "solver_type": job.solver_type,
         "parts": [{"stage": s.stage, "id": s.id, "message": s.message} for s in states],

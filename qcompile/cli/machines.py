@@ -207,6 +207,8 @@ def _run_embed(options: argparse.Namespace) -> int:
         with bar("preflight"), passing("preflight"):
             report = preflight(qubo, machine, clique=True)
         figures = report.to_dict() | {"advice": in_options(report.message, options)}
+        if not report.hybrid and not options.json:
+            del figures["exceeds_hybrid"]
         show({"machine": machine.name, **figures}, options)
         return NOT_PROVED if report.impossible else 0
     with bar("embed"), passing("embed"):

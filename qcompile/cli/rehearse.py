@@ -303,4 +303,8 @@ def _of_span(figure: Figure, span: float) -> str:
 
 
 def _reads(count: int | None) -> str:
-    return "not within 1,000,000" if count is None else f"{count:,}, with a chance of 99%"
+    return (
+        "not known: too few of the reads did"
+        if count is None
+        else f"{count:,}, with a chance of 99%"
+    )

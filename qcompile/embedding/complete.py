@@ -19,7 +19,14 @@ from qcompile.stages.embedded import Embedded, Embedding, check_embedding, probl
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Ancillas, Qubo
 
-__all__ = ["clique_of_whole", "clique_on", "complete_chains", "largest_clique", "with_chains"]
+__all__ = [
+    "clique_of_whole",
+    "clique_on",
+    "complete_chains",
+    "complete_qubo",
+    "largest_clique",
+    "with_chains",
+]
 
 
 # busclique cannot be interrupted. It takes seconds for graphs of this size and minutes beyond;
@@ -119,7 +126,7 @@ def _chains(machine: Machine, variables: int) -> Embedding:
             f"{variables} variables of which each is coupled to every other; {machine.name} takes "
             f"up to {largest_clique(machine)} of them: use a smaller block or a larger machine"
         )
-    complete = _complete(variables)
+    complete = complete_qubo(variables)
     chains = Embedding(
         chains=tuple(tuple(sorted(map(int, found[v]))) for v in range(variables)),
         machine=machine,
@@ -158,7 +165,7 @@ def with_chains(qubo: Qubo, chains: Embedding, chain_strength: float | str = "to
     return embedded
 
 
-def _complete(variables: int) -> Qubo:
+def complete_qubo(variables: int) -> Qubo:
     """Return a QUBO in which every variable is coupled to every other, all coefficients 0."""
     second, first = np.tril_indices(variables, -1)
     return Qubo(

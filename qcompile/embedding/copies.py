@@ -11,17 +11,19 @@ All copies are programmed and annealed together, so one anneal gives as many sam
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qcompile.embedding.complete import clique_on, complete_chains, complete_qubo
+from qcompile.embedding.copies_lattice import chip_ground, laid, lattices, packed
 from qcompile.embedding.copies_shapes import Shape, places_of, shapes_near, variants_of
-from qcompile.embedding.copies_tracks import chains_on_tracks, whole_copies
+from qcompile.embedding.copies_tracks import chains_on_tracks, mended_copies
 from qcompile.embedding.embed import EmbeddingNotFound, find_embedding
-from qcompile.embedding.kernel_input import KernelInput, Owner
+from qcompile.embedding.kernel_input import KernelInput, Owner, trimmed
 from qcompile.errors import InputError
 from qcompile.files.machines import MachineSource, load_machine
 from qcompile.files.qubo import QuboSource, qubo_of
@@ -29,7 +31,7 @@ from qcompile.stages.embedded import Embedding, check_embedding, problem_id
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
 
-__all__ = ["Copies", "find_copies"]
+__all__ = ["Copies", "complete_copies", "find_copies"]
 
 Copies: TypeAlias = int | Literal["auto"]
 Ints = NDArray[np.int32]
@@ -87,6 +89,33 @@ def find_copies(
     return found
 
 
+def complete_copies(
+    machine: MachineSource, variables: int, *, copies: Copies = "auto"
+) -> tuple[Embedding, ...]:
+    """Return disjoint chains for many complete graphs of so many variables, the same every time.
+
+    `copies` is that of `find_copies`. `with_chains` puts a problem on each of them.
+
+    >>> len(complete_copies("chimera4", 4, copies=8))
+    8
+    """
+    machine = load_machine(machine)
+    check_copies(copies)
+    first = complete_chains(machine, variables)  # refuses what does not fit even once
+    qubo = complete_qubo(variables)
+    packed = [first.chains]
+    if copies != 1:
+        search = _Packing(qubo, machine, 0, np.inf, lattice=False)
+        packed = search.run(None) or packed
+    if copies != "auto":
+        packed = sorted(packed, key=lambda chains: sum(map(len, chains)))[:copies]
+    enough(len(packed), copies, machine)
+    found = tuple(replace(first, chains=chains, method="copies") for chains in packed)
+    for one in found:
+        check_embedding(one, qubo)
+    return found
+
+
 def check_copies(copies: object) -> None:
     """Raise InputError unless it is a number of copies or "auto"."""
     whole = isinstance(copies, int) and not isinstance(copies, bool) and copies >= 1
@@ -111,10 +140,12 @@ class _Packing:
     machine: Machine
     seed: int
     deadline: float
+    lattice: bool = True
 
     def __post_init__(self) -> None:
         self.best: list[Chains] = []
         self.places = places_of(self.machine)
+        self.inputs = KernelInput(self.qubo, self.machine)
 
     def run(self, embedding: Embedding | None) -> list[Chains]:
         """Return the chains of each copy."""
@@ -140,7 +171,12 @@ class _Packing:
         """Return chains on a window of the graph, or None if there are none."""
         for window in _windows(self.machine, self.qubo.variables, embedding):
             inputs = KernelInput(self.qubo, window)
-            left = max(0.01, self.deadline - time.monotonic())
+            if not self.lattice:
+                clique = clique_on(window, self.qubo.variables)
+                if clique:
+                    return trimmed(inputs, _positions(clique, window)), inputs
+                continue
+            left = min(1e8, max(0.01, self.deadline - time.monotonic()))
             method = "auto" if window.shape == self.machine.shape else "biclique"
             try:
                 found = embedding or find_embedding(
@@ -148,23 +184,19 @@ class _Packing:
                 )
             except EmbeddingNotFound:
                 continue
-            owner = np.full(inputs.qubits, -1, dtype=np.int32)
-            for variable, chain in enumerate(found.chains):
-                owner[np.searchsorted(window.nodes, chain)] = variable
-            return owner, inputs
+            return trimmed(inputs, _positions(found.to_ocean(), window)), inputs
         return None
 
     def _on_lattices(self, start: tuple[Owner, KernelInput]) -> None:
         """Pack shapes near the given chains."""
-        from qcompile.embedding.copies_lattice import chip_ground, laid, lattices, packed
-        from qcompile.embedding.copies_shapes import shapes_near, variants_of
-
         found = shapes_near(*start, seed=self.seed, most=_MOST_SHAPES)
         shapes, variants = variants_of(found, self.places)
         ground = chip_ground(self.places)
         starts: list[Ints] = [np.zeros((0, 3), dtype=np.int32)]
-        for unit in lattices(variants, ground, self.seed, lambda: self._late):
-            starts.append(laid(unit, variants, ground))
+        half = (time.monotonic() + self.deadline) / 2  # the other half is for the chip
+        if self.lattice:
+            for unit in lattices(variants, ground, self.seed, lambda: time.monotonic() > half):
+                starts.append(laid(unit, variants, ground))
         starts.sort(key=len, reverse=True)
         for copies in packed(starts[0], variants, ground, self.seed, lambda: self._late):
             self._offer(shapes, copies)
@@ -174,7 +206,7 @@ class _Packing:
         if len(copies) <= len(self.best):
             return
         chains = chains_on_tracks([shapes[v] for v in copies[:, 0]], copies[:, 1:], self.places)
-        whole = whole_copies(chains, self.qubo, self.machine)
+        whole = mended_copies(chains, self.inputs)
         if len(whole) > len(self.best):
             self.best = whole
 
@@ -187,7 +219,7 @@ class _Packing:
             if len(self.machine.nodes) - len(used) < self.qubo.variables:
                 return
             rest = self.machine.without(used)
-            left = max(0.01, self.deadline - time.monotonic())
+            left = min(1e8, max(0.01, self.deadline - time.monotonic()))
             try:
                 found = find_embedding(self.qubo, rest, seed=self.seed, tries=2, time_limit=left)
             except EmbeddingNotFound:
@@ -195,6 +227,11 @@ class _Packing:
                     raise
                 return
             self.best.append(found.chains)
+
+
+def _positions(chains: Mapping[int, Sequence[int]], machine: Machine) -> list[NDArray[np.int64]]:
+    """Return the chains as positions in the list of working qubits."""
+    return [np.searchsorted(machine.nodes, sorted(chains[v])) for v in range(len(chains))]
 
 
 def _windows(machine: Machine, variables: int, embedding: Embedding | None) -> Iterator[Machine]:

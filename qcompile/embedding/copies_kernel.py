@@ -5,44 +5,18 @@ direction of their qubits and, on Pegasus, the line within the cell), x and y. A
 equal qubits, so shapes may overlap as long as the sums stay within what each place holds.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.embedding.chain_kernels import Layout, place_chains
+from qcompile.embedding.copies_records import Ground, Variants
 from qcompile.embedding.reroute_kernels import relay_chain, restore_chain
 from qcompile.runtime.jit import jit
 from qcompile.runtime.random import generator, uniform
 
-__all__ = ["Ground", "Variants", "add_copies", "anneal_copies", "nearest_variants", "walk_shapes"]
+__all__ = ["add_copies", "anneal_copies", "nearest_variants", "walk_shapes"]
 
 Ints = NDArray[np.int32]
-
-
-class Variants(NamedTuple):
-    """Shapes in every orientation: kind, x, y and number of qubits of each of their places."""
-
-    kind: Ints
-    x: Ints
-    y: Ints
-    count: Ints
-    places: Ints
-    near: Ints
-
-
-class Ground(NamedTuple):
-    """Where shapes lie: the number of each site (-1: outside) and what each place holds.
-
-    `where` covers more than the `width` and `height`: a lattice repeats, a chip ends. Place
-    ``kind * sites + where[x, y]`` holds ``room`` qubits.
-    """
-
-    where: Ints
-    width: int
-    height: int
-    sites: int
-    room: Ints
 
 
 @jit
@@ -132,7 +106,7 @@ def nearest_variants(
                     if apart < distance[worst]:
                         distance[worst] = apart
                         near[v, worst, 0], near[v, worst, 1], near[v, worst, 2] = w, dx, dy
-                        worst = np.argmax(distance)
+                        worst = int(np.argmax(distance))
     return near
 
 
@@ -155,7 +129,7 @@ def _lay(shapes: Variants, ground: Ground, used: Ints, v: int, x: int, y: int, s
         site = ground.where[x + shapes.x[v, t], y + shapes.y[v, t]]
         place = shapes.kind[v, t] * ground.sites + site
         before = max(0, used[place] - ground.room[place])
-        used[place] += sign * shapes.count[v, t]
+        used[place] += sign * shapes.qubits[v, t]
         change += max(0, used[place] - ground.room[place]) - before
     return change
 

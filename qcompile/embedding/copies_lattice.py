@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from qcompile.embedding.copies_kernel import Ground, Variants, add_copies, anneal_copies
+from qcompile.embedding.copies_records import Ground, Variants
 from qcompile.embedding.copies_shapes import Places
 
 __all__ = ["Lattice", "chip_ground", "laid", "lattices", "packed"]
@@ -34,7 +34,7 @@ class Lattice:
 
 def chip_ground(places: Places) -> Ground:
     """Return the ground of a whole chip: its places and how many qubits of each work."""
-    kinds, width, height = places.room.shape
+    _, width, height = places.room.shape
     margin = max(width, height)
     where = np.full((width + margin, height + margin), -1, dtype=np.int32)
     where[:width, :height] = np.arange(width * height).reshape(width, height)
@@ -53,8 +53,10 @@ def lattices(
     variants: Variants, chip: Ground, seed: int, late: Callable[[], bool]
 ) -> Iterator[Lattice]:
     """Yield lattices without overlap, the densest that are found and no others."""
+    from qcompile.embedding.copies_kernel import anneal_copies
+
     kinds, room = len(chip.room) // chip.sites, int(chip.room.max())
-    least = int(min(row.sum() for row in variants.count))
+    least = int(min(row.sum() for row in variants.qubits))
     reach = int(max(variants.x.max(), variants.y.max())) + 1
     units = [
         (area / copies, copies, area)
@@ -107,7 +109,9 @@ def packed(
     start: Ints, variants: Variants, chip: Ground, seed: int, late: Callable[[], bool]
 ) -> Iterator[Ints]:
     """Yield better and better packings of the chip, which begin with the given copies."""
-    most = int(chip.room.sum()) // int(min(row.sum() for row in variants.count))
+    from qcompile.embedding.copies_kernel import add_copies, anneal_copies
+
+    most = int(chip.room.sum()) // int(min(row.sum() for row in variants.qubits))
     best = add_copies(variants, chip, start, most, seed)
     yield best
     for turn, share in enumerate(_MORE):

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from qcompile.embedding.copies_kernel import Variants, nearest_variants, walk_shapes
+from qcompile.embedding.copies_records import Variants
 from qcompile.embedding.kernel_input import KernelInput, Owner
 from qcompile.stages.machine import Machine
 
@@ -167,6 +167,7 @@ def shapes_near(owner: Owner, inputs: KernelInput, *, seed: int, most: int) -> l
     Those with the fewest qubits come first, then those on the fewest places.
     """
     from qcompile.embedding.chain_kernels import layout_of
+    from qcompile.embedding.copies_kernel import walk_shapes
 
     places = places_of(inputs.machine)
     room = places.room
@@ -194,6 +195,8 @@ def shapes_near(owner: Owner, inputs: KernelInput, *, seed: int, most: int) -> l
 
 def variants_of(shapes: list[Shape], places: Places) -> tuple[list[Shape], Variants]:
     """Return the shapes in every orientation, and their places as the kernels need them."""
+    from qcompile.embedding.copies_kernel import nearest_variants
+
     every: dict[tuple[tuple[int, int, int, int], ...], Shape] = {}
     for shape in shapes:
         for way in oriented(shape, places):

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.embedding.copies_shapes import Places, Shape
-from qcompile.stages.machine import Machine
-from qcompile.stages.qubo import Qubo
+from qcompile.embedding.kernel_input import KernelInput
 
-__all__ = ["chains_on_tracks", "whole_copies"]
+__all__ = ["chains_on_tracks", "mended_copies"]
 
 Ints = NDArray[np.int32]
 Line: TypeAlias = tuple[int, int]  # kind and the coordinate that all its qubits share
+_TAKEN = -2  # owner of a qubit that belongs to another copy: neither free nor a variable
 _MOST_STEPS = 3000  # of the search for the tracks of one line
 
 
@@ -34,8 +34,8 @@ def chains_on_tracks(
         along = np.where(upright, shape.y + low, shape.x + left)
         masks: defaultdict[tuple[Line, int], int] = defaultdict(int)
         rows = zip(shape.kind, fixed, along, shape.piece, strict=True)
-        for kind, line, position, piece in (map(int, row) for row in rows):
-            masks[(kind, line), piece] |= 1 << position
+        for kind, where, position, piece in (map(int, row) for row in rows):
+            masks[(kind, where), piece] |= 1 << position
         for (line, piece), mask in masks.items():
             lines[line].append((mask, copy, piece))
     tracks: dict[tuple[int, int], int] = {}
@@ -111,13 +111,48 @@ def _chains(
     return chains
 
 
-def whole_copies(
-    copies: Sequence[list[list[int]] | None], qubo: Qubo, machine: Machine
+def mended_copies(
+    copies: Sequence[list[list[int]] | None], inputs: KernelInput
 ) -> list[tuple[tuple[int, ...], ...]]:
-    """Return the chains, as qubits of the machine, of the copies that the working graph allows."""
+    """Return the chains, as qubits of the machine, of all copies that the working graph allows.
+
+    Copies that lack a coupler are connected again through qubits that no other copy uses.
+    """
+    from qcompile.embedding.chain_kernels import layout_of, settle, trim_all
+
+    whole = _whole(copies, inputs)
+    taken = np.zeros(inputs.qubits, dtype=np.bool_)
+    found: list[list[list[int]]] = []
+    for number, chains in enumerate(copies):
+        if chains is not None and number in whole:
+            found.append(chains)
+            taken[[q for chain in chains for q in chain]] = True
+    order = np.arange(inputs.variables, dtype=np.int32)
+    for number, chains in enumerate(copies):
+        if chains is None or number in whole:
+            continue
+        owner = np.full(inputs.qubits, -1, dtype=np.int32)
+        for variable, chain in enumerate(chains):
+            owner[[q for q in chain if not taken[q]]] = variable
+        layout = layout_of(inputs.graph, inputs.problem, owner)
+        layout.owner[taken] = _TAKEN
+        if settle(layout, order, 4, 1):
+            continue
+        trim_all(layout, 1)
+        mended = [np.flatnonzero(layout.owner == v).tolist() for v in range(inputs.variables)]
+        if 0 in _whole([mended], inputs):
+            found.append(mended)
+            taken[layout.owner >= 0] = True
+    nodes = inputs.machine.nodes
+    return [tuple(tuple(sorted(nodes[chain].tolist())) for chain in chains) for chains in found]
+
+
+def _whole(copies: Sequence[list[list[int]] | None], inputs: KernelInput) -> set[int]:
+    """Return the numbers of the copies with connected chains and a coupler for each coupling."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
+    qubo, machine = inputs.qubo, inputs.machine
     size, nodes = qubo.variables, machine.nodes
     owner = np.full(len(nodes), -1, dtype=np.int64)
     for number, chains in enumerate(copies):
@@ -136,10 +171,10 @@ def whole_copies(
     low, high = np.minimum(a, b)[inside], np.maximum(a, b)[inside]
     met = np.unique(low * size + high % size)
     wanted_low, wanted_high = np.sort(np.stack([qubo.first, qubo.second]), axis=0).astype(np.int64)
-    good = []
+    good = set()
     for number, chains in enumerate(copies):
         if chains is None or (pieces[number * size : (number + 1) * size] != 1).any():
             continue
         if np.isin((number * size + wanted_low) * size + wanted_high, met).all():
-            good.append(tuple(tuple(sorted(nodes[chain].tolist())) for chain in chains))
+            good.add(number)
     return good

@@ -16,6 +16,7 @@ import numpy as np
 from qcompile.embedding.capacity import largest_bits, likely_qubits
 from qcompile.embedding.complete import clique_of_whole, largest_clique
 from qcompile.errors import QcompileError
+from qcompile.files.hybrid import hybrid_limits
 from qcompile.files.machines import MachineSource, catalogue, load_machine
 from qcompile.files.qubo import QuboSource, qubo_of
 from qcompile.reduction.restore import restore
@@ -38,7 +39,7 @@ class Preflight(Record):
     expected to need; it is None unless the problem is a cubic with most of its terms. `surely` says
     that a complete graph of this size has an embedding (None: not tried). `impossible` is proved;
     if it is False, a search may still fail. `message` says why it is impossible, and what would
-    fit.
+    fit. `hybrid` says how the problem exceeds the hybrid BQM solver of Leap, if it does.
     """
 
     variables: int
@@ -48,6 +49,7 @@ class Preflight(Record):
     surely: bool | None
     impossible: bool
     message: str
+    hybrid: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values by key."""
@@ -59,6 +61,7 @@ class Preflight(Record):
             "fits_even_if_complete": self.surely,
             "impossible": self.impossible,
             "advice": self.message,
+            "exceeds_hybrid": self.hybrid or None,
         }
 
 
@@ -91,6 +94,7 @@ def preflight(qubo: QuboSource, machine: MachineSource, *, clique: bool = False)
         surely=_fits_as_clique(qubo, machine) if clique and not reasons else None,
         impossible=bool(reasons),
         message=message,
+        hybrid=hybrid_limits().exceeded_by_bqm(qubo.variables, len(qubo.first)),
     )
 
 

@@ -28,7 +28,7 @@ def make_program(copies: Sequence[Embedded], *, gauge: int | None = None) -> Pro
     >>> from qcompile import Pubo, complete_chains, load_machine, quadratize, with_chains
     >>> qubo = quadratize(Pubo.from_dict({(0, 1): 2.0, (0,): -1.0}))
     >>> one = with_chains(qubo, complete_chains(load_machine("pegasus4"), 2))
-    >>> make_program([one], gauge=1)
+    >>> make_program([one], gauge=2)
     Program(1 copy on 2 qubits of 'pegasus4', gauged)
     """
     if gauge is not None and not 0 <= gauge < 1 << 63:

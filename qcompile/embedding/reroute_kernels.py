@@ -117,6 +117,7 @@ def relay_chain(
 def restore_chain(
     layout: Layout, v: int, old: NDArray[np.int32], count: int, log: NDArray[np.int32], logged: int
 ) -> None:
+    """Undo `relay_chain` from its log."""
     while layout.head[v] >= 0:
         drop_qubit(layout, layout.head[v])
     for i in range(logged):

@@ -19,9 +19,12 @@ from qcompile.stages.machine import LARGEST, Machine
 __all__ = [
     "MachineSource",
     "catalogue",
+    "hardware_folder",
     "load_machine",
     "machine_from_sampler",
+    "machine_sampler",
     "read_ranges",
+    "read_toml",
 ]
 
 
@@ -58,9 +61,9 @@ def catalogue() -> dict[str, Machine]:
     >>> sorted(catalogue())[:3]
     ['2000q', 'advantage', 'advantage2']
     """
-    found = [entry.name for entry in _hardware().iterdir() if entry.name.endswith(".toml")]
+    found = [entry.name for entry in hardware_folder().iterdir() if entry.name.endswith(".toml")]
     names = sorted({name.removesuffix(".toml") for name in found} - set(_NOT_MACHINES))
-    return {name: _read(_hardware() / f"{name}.toml", name) for name in names}
+    return {name: _read(hardware_folder() / f"{name}.toml", name) for name in names}
 
 
 def load_machine(name: MachineSource | None = None) -> Machine:
@@ -88,7 +91,7 @@ def load_machine(name: MachineSource | None = None) -> Machine:
             raise InputError(f"{text}: no such file; expected a machine as TOML")
         return _read(path, path.stem)
     own = text.lower()
-    known = _hardware() / f"{own}.toml"
+    known = hardware_folder() / f"{own}.toml"
     if "/" in text or own in _NOT_MACHINES or not known.is_file():
         names = ", ".join(sorted(catalogue()))
         raise InputError(
@@ -98,8 +101,25 @@ def load_machine(name: MachineSource | None = None) -> Machine:
     return _read(known, own)
 
 
+def machine_sampler(sampler: Any) -> Any:
+    """Return the machine's sampler that a sampler is, or that composites stand around; else None.
+
+    A composite that embeds by itself takes any problem: there is no machine to see.
+    """
+    if hasattr(sampler, "nodelist"):
+        return sampler if "topology" in getattr(sampler, "properties", {}) else None
+    if "chain_strength" in (getattr(sampler, "parameters", None) or {}):
+        return None
+    within = (machine_sampler(child) for child in getattr(sampler, "children", None) or ())
+    return next((found for found in within if found is not None), None)
+
+
 def machine_from_sampler(sampler: Any) -> Machine:
-    """Return the machine of a structured sampler such as DWaveSampler or MockDWaveSampler."""
+    """Return the machine of a structured sampler such as DWaveSampler or MockDWaveSampler.
+
+    A composite around such a sampler, like those of Ocean, has the same machine.
+    """
+    sampler = machine_sampler(sampler) or sampler
     own = getattr(sampler, "machine", None)
     if isinstance(own, Machine):  # a simulated machine, which knows its graph
         return own
@@ -133,7 +153,7 @@ def _sizes(topology: str, shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(int(s) for s in shape)[: len(LARGEST.get(topology, shape))]
 
 
-def _hardware() -> Traversable:
+def hardware_folder() -> Traversable:
     """Return the catalogue: inside the installed package, or beside it in a checkout."""
     installed = files("qcompile") / "hardware"
     if installed.is_dir():

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from qcompile.embedding.copies import find_copies
 from qcompile.embedding.embed import find_embedding
@@ -59,7 +60,8 @@ def copies_of(
     if wanted == 1:
         return (first,)
     with muted():
-        found = find_copies(qubo, machine, copies=wanted, seed=seed, embedding=first)
+        count: int | Literal["auto"] = "auto" if isinstance(wanted, str) else wanted
+        found = find_copies(qubo, machine, copies=count, seed=seed, embedding=first)
     if wanted != "auto" and len(found) != wanted:
         raise InputError(f"{wanted} copies; {machine.name} takes {len(found)}: use copies='auto'")
     return found

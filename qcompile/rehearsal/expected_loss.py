@@ -179,7 +179,13 @@ def _one_wrong_ancilla(
 
 def _wins(qubo: Qubo, pool: _Pool, deviations: tuple[Floats, Floats], seed: int) -> Floats:
     """Return in how many draws of the errors each state is the lowest."""
-    of_fields, of_couplings = deviations
+    # in units of the largest deviation: squares of the problem's own units may overflow
+    unit = max(float(own.max(initial=0.0)) for own in deviations)
+    if not unit:
+        return np.bincount([int(np.argmin(pool.energies))], minlength=len(pool.bits)).astype(
+            np.float64
+        )
+    of_fields, of_couplings = (own / unit for own in deviations)
     spins = 2.0 * pool.values - 1.0
     moved = spins * of_fields
     covariance = moved @ moved.T
@@ -187,13 +193,11 @@ def _wins(qubo: Qubo, pool: _Pool, deviations: tuple[Floats, Floats], seed: int)
         part = slice(start, start + _COLUMNS)
         moved = spins[:, qubo.first[part]] * spins[:, qubo.second[part]] * of_couplings[part]
         covariance += moved @ moved.T
-    largest = float(covariance.diagonal().max(initial=0.0))
-    if not largest:
-        return np.bincount([int(np.argmin(pool.energies))], minlength=len(spins)).astype(float)
+    largest = float(covariance.diagonal().max())
     # two states may move alike, and rounding may then make the matrix indefinite
     covariance[np.diag_indices_from(covariance)] += _JITTER * largest
     normal = np.random.default_rng(seed).standard_normal((len(spins), _DRAWS))
-    noisy = pool.energies[:, None] + np.linalg.cholesky(covariance) @ normal
+    noisy = (pool.energies / unit)[:, None] + np.linalg.cholesky(covariance) @ normal
     return np.bincount(np.argmin(noisy, axis=0), minlength=len(spins)).astype(np.float64)
 
 

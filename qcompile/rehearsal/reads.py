@@ -19,7 +19,8 @@ def reads_for(shares: Sequence[float]) -> int | None:
     """Return the reads of one draw of which one is good with a chance of 99%.
 
     `shares` are the shares of good reads, one for each draw of the errors. A job meets one of these
-    draws, so the chance is the mean over them. None if so many reads cannot be made.
+    draws, so the chance is the mean over them. None if a million reads would be too few: most often
+    because no read of a draw was good.
 
     >>> reads_for([0.5]), reads_for([1.0, 1.0]), reads_for([0.5, 0.0])
     (7, 1, None)

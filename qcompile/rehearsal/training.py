@@ -125,7 +125,7 @@ def rehearse_training(
     >>> len(found.draws), found.draws[0].rounds
     (1, 5)
     """
-    from qcompile.solvers.rehearsed_machine import RehearsedMachine  # heavy: it needs dimod
+    from qcompile.solvers.mock_machine import RehearsedMachine  # heavy: it needs dimod
 
     if not 1 <= draws <= _MOST_DRAWS:
         raise InputError(f"{draws} draws; expected 1 to {_MOST_DRAWS:,}")

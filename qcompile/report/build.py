@@ -9,8 +9,9 @@ import numpy as np
 
 from qcompile._version import __version__
 from qcompile.errors import InputError
+from qcompile.report.chip_figures import chip_of
 from qcompile.report.figures import TITLES, Report, Stage, Trace
-from qcompile.report.problem_figures import ancilla_numbers, budget_of, chip_of, loss_curve_of
+from qcompile.report.problem_figures import ancilla_numbers, budget_of, loss_curve_of
 from qcompile.report.result_figures import (
     confusions_of,
     energies_of,
@@ -108,8 +109,10 @@ def _facts(run: Run) -> Iterable[tuple[str, str]]:
     elif run.pubo is not None:
         yield "bits", f"{run.pubo.variables:,}"
     if run.embedding is not None:
-        yield "physical qubits", f"{run.embedding.qubits:,}"
-        yield "longest chain", f"{run.embedding.longest:,}"
+        if len(run.embeddings) > 1:
+            yield "copies", f"{len(run.embeddings):,}"
+        yield "physical qubits", f"{sum(copy.qubits for copy in run.embeddings):,}"
+        yield "longest chain", f"{max(copy.longest for copy in run.embeddings):,}"
     if run.samples is not None and len(run.samples):
         name = "lowest energy" if trace is None else "lowest energy, last step"
         yield name, number(float(run.samples.energies.min()))
@@ -221,9 +224,11 @@ def _which_step(run: Run) -> Iterable[str]:
 
 
 def _chain_stage(run: Run, made_by: str) -> Iterable[Stage]:
-    chip = run.embedding
-    if chip is not None:
-        details = [chip.machine.name, f"longest chain {chip.longest}"]
+    copies = run.embeddings
+    if copies:
+        longest = max(copy.longest for copy in copies)
+        details = [copies[0].machine.name, f"longest chain {longest}"]
+        details += [f"{len(copies):,} copies"] if len(copies) > 1 else []
         details += [] if made_by else ["these samples did not use it"]
-        size = many(chip.qubits, "physical qubit")
+        size = many(sum(copy.qubits for copy in copies), "physical qubit")
         yield Stage("embedding", size, tuple(details), made_by)

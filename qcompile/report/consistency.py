@@ -95,16 +95,22 @@ def same_energies(one: Floats, two: Floats, room: float = 0.0) -> bool:
 
 def _check_chains(run: Run, names: Mapping[str, str]) -> None:
     """Raise unless the chains fit the problem; without one, unless they are valid chains."""
-    if run.embedding is None:
-        return
-    embedding, qubo = run.embedding, run.qubo
-    if qubo is None:  # check connected, disjoint chains against a problem without couplings
-        qubo = quadratize(Pubo.from_dict({}, variables=len(embedding.chains)))
-        embedding = replace(embedding, problem=problem_id(qubo))
-    try:
-        check_embedding(embedding, qubo)
-    except InputError as error:
-        raise InputError(f"{names.get('embedding', 'the embedding')}: {error}") from None
+    taken: set[int] = set()
+    for embedding in run.embeddings:
+        qubo = run.qubo
+        if qubo is None:  # check connected, disjoint chains against a problem without couplings
+            qubo = quadratize(Pubo.from_dict({}, variables=len(embedding.chains)))
+            embedding = replace(embedding, problem=problem_id(qubo))
+        name = names.get("embedding", "the embedding")
+        try:
+            check_embedding(embedding, qubo)
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
+        own = {qubit for chain in embedding.chains for qubit in chain}
+        if taken & own:
+            shared = min(taken & own)
+            raise InputError(f"{name}: qubit {shared} is in two copies; expected disjoint copies")
+        taken |= own
 
 
 def _check_sizes(run: Run, names: Mapping[str, str]) -> None:

@@ -15,11 +15,14 @@ from qcompile.training.rounds import Round
 
 __all__ = [
     "BINS",
+    "HUES",
     "TITLES",
     "AncillaNumbers",
     "Budget",
+    "Chain",
     "Chip",
     "Confusion",
+    "Copy",
     "Energies",
     "Histogram",
     "LossCurve",
@@ -34,6 +37,7 @@ __all__ = [
 
 
 BINS = 24
+HUES = 10  # colours of chains in the stylesheet
 TITLES = {
     "rounds": "the rounds of the training",
     "loss": "the loss against 0-1",
@@ -147,20 +151,49 @@ class AncillaNumbers:
 
 
 @dataclass(frozen=True)
-class Chip:
-    """The chains on a chip; places of qubits go from 0 to 1.
+class Chain:
+    """A chain as it is drawn: places of its qubits, and pairs of places for its couplers.
 
-    One in `every` qubits of chains is drawn, and one in `every_free` free qubits. `precision` is
-    what the machine's ranges leave of the coefficients, chains included.
+    `copy` is the number of the copy that it belongs to, counted from 0.
+    """
+
+    variable: int
+    copy: int
+    dots: tuple[tuple[float, float], ...]
+    links: tuple[tuple[tuple[float, float], tuple[float, float]], ...]
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy of the problem on a chip; copies that touch have different shades if possible."""
+
+    chains: int
+    qubits: int
+    longest: int
+    shade: int
+    middle: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Chip:
+    """The chains on a chip, of one or more copies of a problem; places of qubits go from 0 to 1.
+
+    `colours` has for each colour the number of chains, their qubits, and the length of the
+    shortest and of the longest. `qubits_by_length` belongs to the bars of `lengths`. One in `every`
+    qubits of chains is drawn, and one in `every_free` free qubits. `precision` is what the
+    machine's ranges leave of the coefficients, chains included.
     """
 
     machine: str
     qubits: int
     used: int
     free: tuple[tuple[float, float], ...]
-    chains: tuple[Any, ...]
+    chains: tuple[Chain, ...]
+    copies: tuple[Copy, ...]
     spacing: float
+    colours: tuple[tuple[int, int, int, int], ...]
     lengths: Histogram
+    qubits_by_length: tuple[int, ...]
     longest: int
     mean: float
     every: int = 1

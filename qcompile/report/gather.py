@@ -131,6 +131,7 @@ def job_run(job: Job, samples: Samples | None = None, classifier: Classifier | N
     """Return the run of a job: its problem, the chains it was sent with, and the answer."""
     problem = job.problem()
     sent = (job.folder / job.state(job.parts[0]).embedding).is_file()
+    copies = job.embeddings(job.parts[0]) if sent else ()
     if samples is None and (job.folder / "samples.json").is_file():
         samples = load_samples(job.file("samples.json"), problem)
     if classifier is None and (job.folder / "model.json").is_file():
@@ -138,7 +139,8 @@ def job_run(job: Job, samples: Samples | None = None, classifier: Classifier | N
     run = Run(
         job.label,
         **_held(problem),
-        embedding=job.embedding(job.parts[0]) if sent else None,
+        embedding=copies[0] if copies else None,
+        copies=copies if len(copies) > 1 else (),
         samples=samples,
         classifier=classifier,
         told={"job": job.id, "solver": job.solver.name, "stage": job.stage},

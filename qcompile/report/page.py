@@ -9,12 +9,12 @@ from pathlib import Path
 from qcompile.errors import InputError
 from qcompile.files.atomic import write_atomically
 from qcompile.report.build import report_of
+from qcompile.report.chip_sections import chip_section
 from qcompile.report.figures import TITLES, Report
 from qcompile.report.markup import Markup, plain, tag
 from qcompile.report.problem_sections import (
     ancilla_section,
     budget_section,
-    chip_section,
     loss_section,
     pipeline_section,
 )

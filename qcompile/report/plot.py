@@ -23,6 +23,7 @@ __all__ = ["ENDINGS", "check_ending", "layout", "plot_embedding", "plot_losses",
 
 
 ENDINGS = (".png", ".svg", ".pdf")
+_IN_A_ROW = 14
 
 
 def check_ending(path: str | Path) -> str:
@@ -75,45 +76,76 @@ def _save(figure: Any, path: str | Path, kind: str) -> None:
         stream.write(picture.getvalue())
 
 
-def plot_embedding(embedding: Embedding, path: str | Path) -> None:
-    """Draw the chains on the machine's graph, in Ocean's layout.
+def plot_embedding(
+    embedding: Embedding, path: str | Path, *, copies: Sequence[Embedding] = ()
+) -> None:
+    """Draw the chains on the machine's graph, in Ocean's layout, with a key of their lengths.
 
-    Free qubits are pale dots; the qubits and couplers of each chain have one colour, long chains
-    on top of short ones.
+    Free qubits are pale dots; the qubits and couplers of each chain have one colour. `copies` are
+    the chains of every copy, if there is more than one: each lies on a grey ground of its own with
+    its number, and the chains of a variable have the same colour in all of them.
     """
     kind = check_ending(path)
     check_library()
     from matplotlib.collections import LineCollection
     from matplotlib.figure import Figure
 
-    machine = embedding.machine
+    machine, drawn = embedding.machine, tuple(copies) or (embedding,)
     place = layout(machine)
-    chains = [np.searchsorted(machine.nodes, chain) for chain in embedding.chains]
-    owner = np.full(len(machine.nodes), -1)
-    for variable, chain in enumerate(chains):
-        owner[chain] = variable
+    # the chain and the variable of each qubit, -1 for none
+    owner, variable = np.full((2, len(machine.nodes)), -1)
+    chains = [(v, chain) for copy in drawn for v, chain in enumerate(copy.chains)]
+    for number, (v, chain) in enumerate(chains):
+        rows = np.searchsorted(machine.nodes, chain)
+        owner[rows], variable[rows] = number, v
     first, second = machine.edges.T
     own = (owner[first] >= 0) & (owner[first] == owner[second])
-    colours = _colours(len(chains))
-    figure = Figure(figsize=(8, 8), layout="constrained")
+    colours = _colours(max(len(copy.chains) for copy in drawn))
+    figure = Figure(figsize=(14, 14), layout="constrained")
     axes = figure.add_subplot()
     axes.set_aspect("equal")
     axes.set_axis_off()
-    dot = min(40.0, 12000.0 / len(place))
+    dot = min(120.0, 80_000.0 / len(place))
     free = owner < 0
-    axes.scatter(place[free, 0], place[free, 1], s=dot / 2, color="0.8", linewidths=0)
+    if len(drawn) > 1:
+        _ground(axes, drawn, place, dot)
+    axes.scatter(place[free, 0], place[free, 1], s=dot / 3, color="0.8", linewidths=0)
     lines = np.stack([place[first[own]], place[second[own]]], axis=1)
     axes.add_collection(
-        LineCollection(list(lines), colors=colours[owner[first[own]]], linewidths=dot**0.5 / 2)
+        LineCollection(list(lines), colors=colours[variable[first[own]]], linewidths=dot**0.5 / 2)
     )
     used = place[~free]
-    axes.scatter(used[:, 0], used[:, 1], s=dot, c=colours[owner[~free]], linewidths=0, zorder=3)
-    axes.set_title(
-        f"{len(chains)} variables on {embedding.qubits} of {len(place)} qubits of {machine.name}; "
-        f"longest chain {embedding.longest}",
-        fontsize=9,
-    )
+    axes.scatter(used[:, 0], used[:, 1], s=dot, c=colours[variable[~free]], linewidths=0, zorder=3)
+    _title(axes, drawn, len(place))
     _save(figure, path, kind)
+
+
+def _ground(axes: Any, copies: Sequence[Embedding], place: Any, dot: float) -> None:
+    """Draw a grey ground with a rim below the qubits of each copy, and its number on top."""
+    for number, copy in enumerate(copies, 1):
+        qubits = [q for chain in copy.chains for q in chain]
+        own = place[np.searchsorted(copy.machine.nodes, qubits)]
+        for size, colour in ((8.0, "0.55"), (5.5, "0.9" if number % 2 else "0.78")):
+            axes.scatter(own[:, 0], own[:, 1], s=dot * size, color=colour, linewidths=0, zorder=0.5)
+        middle = own[np.square(own - own.mean(axis=0)).sum(axis=1).argmin()]
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.8}
+        axes.text(*middle, str(number), ha="center", va="center", fontsize=8, bbox=box, zorder=4)
+
+
+def _title(axes: Any, copies: Sequence[Embedding], qubits: int) -> None:
+    """Write above the picture what it shows, with the number of chains of each length."""
+    lengths = np.concatenate([copy.lengths for copy in copies])
+    variables, used = len(copies[0].chains), int(lengths.sum())
+    many = f"{len(copies):,} copies of " if len(copies) > 1 else ""
+    by_length = zip(*np.unique(lengths, return_counts=True), strict=True)
+    counts = [f"{length}: {count:,}" for length, count in by_length]
+    rows = [", ".join(counts[i : i + _IN_A_ROW]) for i in range(0, len(counts), _IN_A_ROW)]
+    axes.set_title(
+        f"{many}{variables} variables on {used:,} of {qubits:,} qubits of "
+        f"{copies[0].machine.name}; longest chain {lengths.max(initial=0)}\n"
+        "chains by length: " + "\n".join(rows),
+        fontsize=14,
+    )
 
 
 def plot_rounds(trained: Trained, path: str | Path) -> None:

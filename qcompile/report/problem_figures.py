@@ -1,4 +1,4 @@
-"""Figures about the problem: loss, qubits, ancillas, chip."""
+"""Figures about the problem: loss, qubits and ancillas."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.embedding.capacity import physical_estimate
-from qcompile.embedding.chain_strength import strength_of
 from qcompile.embedding.complete import complete_chains
 from qcompile.embedding.preflight import counts_forbid
-from qcompile.embedding.scaling import scaling_of
 from qcompile.errors import InputError, QcompileError
 from qcompile.files.machines import catalogue
 from qcompile.reduction.accounting import account
@@ -24,25 +22,22 @@ from qcompile.report.figures import (
     BINS,
     AncillaNumbers,
     Budget,
-    Chip,
     Histogram,
     LossCurve,
     MachineRow,
     counted,
     histogram_of,
 )
-from qcompile.report.plot import layout
 from qcompile.report.run import Run
 from qcompile.report.words import number
 from qcompile.stages.arrays import Floats
-from qcompile.stages.embedded import Embedding, to_embedded
+from qcompile.stages.embedded import Embedding
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
 
-__all__ = ["ancilla_numbers", "budget_of", "chip_of", "loss_curve_of"]
+__all__ = ["ancilla_numbers", "budget_of", "loss_curve_of"]
 
 
-_MOST_FREE, _MOST_LINKS = 8_000, 20_000
 # A graph with this share of all pairs counts as complete, as the formula for chains assumes.
 _COMPLETE = 0.9
 _MOST_ORDER = 8
@@ -111,17 +106,6 @@ def _precision(qubo: Qubo, embedding: Embedding | None) -> Iterable[tuple[str, s
         yield "largest over smallest coefficient, in spins", number(counted.ising_dynamic_range)
     share = f"{counted.share_of_couplings_below_precision:.1%}"
     yield f"couplings below the precision of {counted.machine}, before chains", share
-
-
-def _with_chains(qubo: Qubo | None, embedding: Embedding) -> Iterable[tuple[str, str]]:
-    """Yield the strength of the chains, and what it leaves of the coefficients."""
-    if qubo is None:
-        return
-    strength = strength_of(qubo)
-    scaled = scaling_of(to_embedded(qubo, embedding, strength))
-    yield "chain strength, by torque compensation", number(strength)
-    if scaled.below is not None:
-        yield "couplings below the machine's precision, with chains", f"{scaled.below:.1%}"
 
 
 def _of_qubo(qubo: Qubo) -> Budget:
@@ -250,61 +234,3 @@ def _strengths(on: Floats, off: Floats) -> Histogram | None:
     if not np.isfinite(edges).all():
         return None
     return histogram_of(edges, [np.histogram(s, edges)[0] for s in (on, off)], log=log)
-
-
-def chip_of(run: Run) -> Chip | None:
-    """Return the figure of the chip with its chains."""
-    if run.embedding is None or not run.embedding.qubits:
-        return None
-    machine, chains = run.embedding.machine, run.embedding.chains
-    raw = layout(machine)
-    low, high = raw.min(axis=0), raw.max(axis=0)
-    size = float((high - low).max()) or 1.0
-    place = (raw - low) / size + (1 - (high - low) / size) / 2
-    owner = np.full(len(place), -1)
-    for variable, chain in enumerate(chains):
-        owner[np.searchsorted(machine.nodes, chain)] = variable
-    first, second = machine.edges.T
-    own = np.flatnonzero((owner[first] >= 0) & (owner[first] == owner[second]))
-    free, used = np.flatnonzero(owner < 0), np.flatnonzero(owner >= 0)
-    # each kind has its own step, so that many free qubits do not hide chains
-    every = max(1, -(-len(own) // _MOST_LINKS), -(-len(used) // _MOST_LINKS))
-    every_free = max(1, -(-len(free) // _MOST_FREE))
-    links: dict[int, list[Any]] = {}
-    for a, b in zip(first[own[::every]].tolist(), second[own[::every]].tolist(), strict=True):
-        links.setdefault(int(owner[a]), []).append((_point(place[a]), _point(place[b])))
-    dots: dict[int, list[Any]] = {}
-    for q in used[::every].tolist():
-        dots.setdefault(int(owner[q]), []).append(_point(place[q]))
-    lengths = run.embedding.lengths
-    return Chip(
-        machine=machine.name,
-        qubits=len(place),
-        used=len(used),
-        free=tuple(_point(place[q]) for q in free[::every_free].tolist()),
-        chains=tuple((dots.get(v, []), links.get(v, [])) for v in range(len(chains))),
-        spacing=1 / math.sqrt(len(place)),
-        lengths=counted(lengths),
-        longest=run.embedding.longest,
-        mean=float(lengths.mean()) if len(lengths) else 0.0,
-        every=every,
-        every_free=every_free,
-        closer=_closer(place[used]),
-        precision=tuple(_with_chains(run.qubo, run.embedding)),
-    )
-
-
-def _point(place: Floats) -> tuple[float, float]:
-    return round(float(place[0]), 5), round(float(place[1]), 5)
-
-
-def _closer(used: Floats) -> tuple[float, float, float] | None:
-    """Return the square around the used qubits (left, bottom, side) if it is small, or None."""
-    if not len(used):
-        return None
-    low, high = used.min(axis=0), used.max(axis=0)
-    side = float((high - low).max()) * 1.08 + 0.01
-    if side > 0.6:
-        return None
-    corner = np.clip((low + high) / 2 - side / 2, -0.01, 1.01 - side)
-    return float(corner[0]), float(corner[1]), side

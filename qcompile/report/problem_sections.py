@@ -1,4 +1,4 @@
-"""Sections of the page about the problem: pipeline, loss, qubits, ancillas, chip."""
+"""Sections of the page about the problem: pipeline, loss, qubits, ancillas."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from qcompile.report import svg
 from qcompile.report.elements import bins, figure, key, lead, table
-from qcompile.report.figures import AncillaNumbers, Budget, Chip, LossCurve, MachineRow, Stage
+from qcompile.report.figures import AncillaNumbers, Budget, LossCurve, MachineRow, Stage
 from qcompile.report.markup import Markup, plain, tag
 from qcompile.report.words import many, number
 
 __all__ = [
     "ancilla_section",
     "budget_section",
-    "chip_section",
     "loss_section",
     "pipeline_section",
 ]
@@ -214,59 +213,3 @@ def ancilla_section(found: AncillaNumbers) -> Iterable[Markup]:
         numbers = bins(found.strengths, ("ancilla 0", "ancilla 1"))
         yield figure("Gate strengths", strengths, colours, numbers)
     yield table(found.about)
-
-
-def chip_section(chip: Chip) -> Iterable[Markup]:
-    """Show the chains on the chip and their lengths."""
-    name = plain(chip.machine)
-    yield lead(
-        f"{many(len(chip.chains), 'variable')} on {chip.used:,} of "
-        f"{many(chip.qubits, 'qubit')} of {name}. The qubits of a chain have one colour; pale ones "
-        "are free."
-        + (f" One in {chip.every} of the chains' is drawn." if chip.every > 1 else "")
-        + (f" One free one in {chip.every_free} is drawn." if chip.every_free > 1 else "")
-    )
-    dot = 0.42 * svg.WIDTH * chip.spacing
-    says = f"Longest chain {chip.longest}, mean {chip.mean:.2f}."
-    whole = svg.chip(chip.free, chip.chains, title=f"Chains on {name}", says=says, dot=dot)
-    pictures = [figure("The chip", whole)]
-    if chip.closer is not None:
-        free, chains = _cut(chip, chip.closer)
-        closer = svg.chip(
-            free,
-            chains,
-            title=f"Chains on {name}, closer",
-            says="The part of the chip that is used.",
-            dot=min(dot / chip.closer[2], 7.0),
-        )
-        pictures.append(figure("Closer", closer))
-    lengths = svg.histogram(
-        chip.lengths.edges,
-        [(chip.lengths.counts[0], "a")],
-        title="Chain lengths",
-        says=says,
-        axis="qubits in a chain",
-        whole=True,
-    )
-    about = [("longest chain", f"{chip.longest:,}"), ("mean", f"{chip.mean:.2f}")]
-    numbers = table([*about, *chip.precision])
-    pictures.append(figure("Chain lengths", lengths, numbers, bins(chip.lengths, ("chains",))))
-    yield tag("div", *pictures, class_="row")
-
-
-def _cut(
-    chip: Chip, square: tuple[float, float, float]
-) -> tuple[list[svg.Point], list[tuple[list[svg.Point], list[tuple[svg.Point, svg.Point]]]]]:
-    """Return the free qubits and the chains of a square, stretched to the whole picture."""
-    left, bottom, side = square
-
-    def moved(point: svg.Point) -> svg.Point:
-        return (point[0] - left) / side, (point[1] - bottom) / side
-
-    inside = [moved(p) for p in chip.free]
-    free = [p for p in inside if 0 <= p[0] <= 1 and 0 <= p[1] <= 1]
-    chains = [
-        ([moved(p) for p in dots], [(moved(a), moved(b)) for a, b in links])
-        for dots, links in chip.chains
-    ]
-    return free, chains

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from qcompile.report import svg
 from qcompile.report.elements import figure, key, lead, table
-from qcompile.report.figures import Trace
+from qcompile.report.figures import HUES, Trace
 from qcompile.report.markup import Markup, tag
 from qcompile.report.words import many, number
 from qcompile.training.l2_path import L2Trial
@@ -70,7 +70,7 @@ def _facts(found: Trace) -> list[tuple[str, str]]:
 
 
 def _hue(rounds: Sequence[Round]) -> str:
-    return f"h{rounds[0].start % svg.HUES}"
+    return f"h{rounds[0].start % HUES}"
 
 
 def _objectives(found: Trace) -> Markup:

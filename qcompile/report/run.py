@@ -34,9 +34,10 @@ SAME, ROUNDING = 1e-6, 1e-11
 class Run:
     """The artifacts of a run; any of them may be missing.
 
-    `parts` are named rows with known labels, prepared as in training. `risks` show where accuracy
-    is lost. `trace` holds the rounds of a training; the problem and the samples are then those of
-    the last step that was taken. `told` holds facts in words by name, `made` how and
+    `copies` are the chains of every copy on the machine, if there is more than one; `embedding` is
+    then the first. `parts` are named rows with known labels, prepared as in training. `risks` show
+    where accuracy is lost. `trace` holds the rounds of a training; the problem and the samples are
+    then those of the last step that was taken. `told` holds facts in words by name, `made` how and
     when the run was made (command, seed, date), `reasons` why a section cannot be shown.
     """
 
@@ -46,6 +47,7 @@ class Run:
     pubo: Pubo | None = None
     qubo: Qubo | None = None
     embedding: Embedding | None = None
+    copies: tuple[Embedding, ...] = ()
     samples: Samples | None = None
     classifier: Classifier | None = None
     parts: tuple[tuple[str, Dataset], ...] = ()
@@ -60,6 +62,13 @@ class Run:
     def problem(self) -> Pubo | Qubo | None:
         """The problem that was solved: the QUBO if it is known, or else the polynomial."""
         return self.qubo if self.qubo is not None else self.pubo
+
+    @property
+    def embeddings(self) -> tuple[Embedding, ...]:
+        """The chains of every copy of the problem."""
+        if self.embedding is None:
+            return ()
+        return self.copies or (self.embedding,)
 
     @property
     def in_rounds(self) -> bool:

@@ -1,4 +1,4 @@
-"""Small charts as inline SVG: bars, histograms, curves, and chains on a chip.
+"""Small charts as inline SVG: bars, histograms and curves.
 
 A chart is 360 units wide, about as wide as a phone, so that its text is readable on every screen.
 Colours are classes; the page's stylesheet defines them for light and dark mode. Every chart has a
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from qcompile.report.markup import Markup, joined, tag
+from qcompile.report.markup import Markup, tag
 from qcompile.report.words import between, numbers
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "Point",
     "Scale",
     "bars",
-    "chip",
     "curves",
     "diverging",
     "histogram",
@@ -32,7 +31,6 @@ __all__ = [
 WIDTH = 360.0
 _LETTER = 6.8  # width of a letter on a phone, where letters are widest
 _FEWEST_BARS = 9
-HUES = 10
 
 Point = tuple[float, float]
 
@@ -340,37 +338,3 @@ def _clipped(points: Sequence[Point], low: float, high: float) -> Iterable[Seque
 def _crossing(one: Point, two: Point, level: float) -> Point:
     share = (level - one[1]) / (two[1] - one[1])
     return one[0] + share * (two[0] - one[0]), level
-
-
-def chip(
-    free: Sequence[Point],
-    chains: Sequence[tuple[Sequence[Point], Sequence[tuple[Point, Point]]]],
-    *,
-    title: str,
-    says: str,
-    dot: float,
-) -> Markup:
-    """Draw qubits as dots and chains as coloured dots and lines; places are from 0 to 1.
-
-    A dot is a line of length 0 with round ends, which takes few bytes; there are thousands.
-    """
-    size = WIDTH - 8
-
-    def at(point: Point) -> str:
-        return f"{_place(4 + size * point[0])} {_place(4 + size * (1 - point[1]))}"
-
-    width = _place(max(dot * 0.8, 0.3))
-    content: list[object] = [
-        tag("path", d="".join(f"M{at(p)}h0" for p in free), class_="dots free", stroke_width=width)
-    ]
-    for hue in range(HUES):
-        mine = chains[hue::HUES]
-        lines = "".join(f"M{at(a)}L{at(b)}" for _, links in mine for a, b in links)
-        dots = "".join(f"M{at(p)}h0" for points, _ in mine for p in points)
-        half = _place(max(dot * 0.4, 0.3))
-        if lines:
-            content.append(tag("path", d=lines, class_=f"links h{hue}", stroke_width=half))
-        if dots:
-            bold = _place(max(dot, 0.4))
-            content.append(tag("path", d=dots, class_=f"dots h{hue}", stroke_width=bold))
-    return _picture(WIDTH, title, says, [joined(*content)])

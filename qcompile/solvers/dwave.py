@@ -13,7 +13,7 @@ from qcompile.embedding.capacity import likely_qubits
 from qcompile.embedding.embed import embed
 from qcompile.embedding.unembed import unembed
 from qcompile.errors import InputError
-from qcompile.files.machines import load_machine, machine_from_sampler
+from qcompile.files.machines import load_machine, machine_from_sampler, machine_sampler
 from qcompile.reduction.quadratize import quadratize
 from qcompile.runtime.progress import muted
 from qcompile.stages.embedded import Embedded
@@ -141,8 +141,7 @@ def structured_sampler(
     if "num_sweeps" in known and sweeps is not None:
         given["num_sweeps"] = sweeps
     given |= parameters or {}
-    structured = hasattr(sampler, "nodelist") and "topology" in getattr(sampler, "properties", {})
-    if structured and not isinstance(problem, Embedded):
+    if machine_sampler(sampler) is not None and not isinstance(problem, Embedded):
         problem = _embedded(_quadratic(problem), machine_from_sampler(sampler), seed)
     return _sampled(problem, sampler, given, repair)
 

@@ -108,7 +108,7 @@ def solve(
 
 def _rehearsed(problem: Pubo | Qubo | Embedded, chip: Machine | None, seed: int) -> Any:
     """Return the sampler of a rehearsal: the machine of the chains, the given or the default."""
-    from qcompile.solvers.rehearsed_machine import RehearsedMachine  # heavy: it needs dimod
+    from qcompile.solvers.mock_machine import RehearsedMachine  # heavy: it needs dimod
 
     if isinstance(problem, Embedded):
         chip = problem.embedding.machine

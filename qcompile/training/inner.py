@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from qcompile.embedding.complete import complete_chains, largest_clique, with_chains
 from qcompile.errors import InputError
-from qcompile.files.machines import load_machine, machine_from_sampler
+from qcompile.files.machines import load_machine, machine_from_sampler, machine_sampler
 from qcompile.reduction.quadratize import quadratize
 from qcompile.runtime import cluster
 from qcompile.runtime.threads import at_most
@@ -184,8 +184,7 @@ def _chip(options: SolveOptions, machine: Machine | None, bits: int) -> Machine 
         return small if bits <= largest_clique(small) else large
     if solver == "rehearse":
         return machine or load_machine(None)
-    structured = hasattr(solver, "nodelist") and "topology" in getattr(solver, "properties", {})
-    if not structured:
+    if machine_sampler(solver) is None:
         return None
     return machine_from_sampler(solver) if machine is None else machine
 

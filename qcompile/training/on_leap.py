@@ -122,7 +122,7 @@ def _check(work: RoundsTask) -> None:
             'computer first, or use PolynomialLossClassifier(solver="leap") in a grid search'
         )
     if work.options.degree != 2:
-        raise InputError("degree 3 of a step needs ancillas; a training on Leap has degree=2")
+        raise InputError("degree 3 of a step needs ancillas; use steps of degree 2")
     if work.options.copies > 1:
         raise InputError("copies= of a round are for solvers on this computer so far; leave it out")
     check_counts(work.solver.reads, work.solver.sweeps, work.solver.keep)

@@ -74,7 +74,7 @@ def test_train_jobs_resume_and_cancel(
     assert main(["cancel", row["job"]]) == 0
     assert "done" in capsys.readouterr().out
     for words, reason in (
-        (["--no-wait"], "whose rounds are waited for"),
+        (["--no-wait"], "makes its rounds while resume waits"),
         (["--samples", "x.json"], "--samples: a training"),
         (["--budget", "none"], "expected seconds such as 2s"),
     ):

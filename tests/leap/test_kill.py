@@ -218,3 +218,27 @@ def test_verbose_output_holds_no_token(world: World) -> None:
     shown = "".join(process.communicate(timeout=120))
     assert process.returncode == 0 and "dwave" in shown
     assert sapi.TOKEN not in shown
+
+
+@pytest.mark.parametrize("number", [8, 9])
+def test_killed_around_the_second_phase_of_a_sweep(world: World, number: int) -> None:
+    """Killed while the last trial, or the problem at the chosen strength, is being posted."""
+    passing = lambda handler, process: handler.reply(process())  # noqa: E731
+    world.server.fail("post", *[passing] * (number - 2), sapi.after(world.kill))
+    world.submit("-", "--chain-strength", "sweep")
+    world.expect_killed()
+    assert len(world.server.problems) == number - 1
+    world.resume(problems=8)
+    assert world.server.count("post") == 8 and world.server.billed == 8
+
+
+def test_killed_before_the_choice_of_a_sweep_is_used(world: World) -> None:
+    """All trials are answered; the look for the next problem is where the process dies."""
+    world.server.fail("list", sapi.after(world.kill))
+    world.submit("-", "--chain-strength", "sweep")
+    world.expect_killed()
+    (job,) = world.jobs()
+    choice = (job.folder / "choice.json").read_bytes()
+    world.resume(problems=8)
+    assert (job.folder / "choice.json").read_bytes() == choice
+    assert world.server.count("post") == 8

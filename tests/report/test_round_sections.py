@@ -178,7 +178,9 @@ def test_qubits_of_a_step_are_those_of_a_complete_graph(
     found = {row.name: (row.takes, row.fits) for row in budget.machines}
     fits = takes[0] is not None
     names = ("2000q", "advantage", "advantage2")
-    assert found == {name: (own, fits) for name, own in zip(names, takes, strict=True)}
+    same = ("advantage2-system2", "advantage2-system4")  # of the same topology
+    expected = dict(zip((*names, *same), (*takes, *takes[2:], *takes[2:]), strict=True))
+    assert found == {name: (own, fits) for name, own in expected.items()}
 
 
 def test_descent_has_no_rounds() -> None:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import dimod
 import pytest
+from dwave.preprocessing import SpinReversalTransformComposite
 from dwave.samplers import SimulatedAnnealingSampler
+from dwave.system import EmbeddingComposite
 from dwave.system.testing import MockDWaveSampler
 
 from qcompile import (
@@ -16,6 +18,7 @@ from qcompile import (
     solve,
     with_chains,
 )
+from qcompile.files.machines import machine_from_sampler, machine_sampler
 from tests.by_brute_force import brute_force
 from tests.problems import polynomial
 
@@ -73,3 +76,21 @@ def test_sweeps_reach_the_mock_and_samplers_that_take_them() -> None:
             for sweeps in (1, 500)
         )
         assert long < short
+
+
+def test_composites_around_a_machine_get_the_embedded_problem() -> None:
+    pubo = polynomial(5, 3)
+    best = brute_force(pubo).min()
+    machine = MockDWaveSampler(topology_type="zephyr", topology_shape=[2, 4])
+    around = SpinReversalTransformComposite(machine)
+    for sampler in (around, dimod.TruncateComposite(around, 50), EmbeddingComposite(machine)):
+        assert solve(pubo, solver=sampler, reads=30).energies[0] == pytest.approx(best)
+
+
+def test_a_composite_that_embeds_has_no_machine_to_see() -> None:
+    machine = MockDWaveSampler(topology_type="chimera", topology_shape=[2, 2, 4])
+    assert machine_sampler(SpinReversalTransformComposite(machine)) is machine
+    assert machine_sampler(EmbeddingComposite(machine)) is None
+    assert machine_sampler(SpinReversalTransformComposite(EmbeddingComposite(machine))) is None
+    assert machine_sampler(dimod.ExactSolver()) is None
+    assert machine_from_sampler(SpinReversalTransformComposite(machine)).topology == "chimera"

@@ -26,7 +26,9 @@ from qcompile import (
     verify,
 )
 from qcompile.data.prepare import from_arrays, prepare
+from qcompile.errors import FormatError
 from qcompile.stages.arrays import frozen
+from qcompile.stages.compression import Compression
 from qcompile.stages.encoding import Encoding
 from qcompile.stages.step import Step
 
@@ -49,6 +51,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "l0": {"order": 3, "bits": 2, "l0": 0.05},
     "pruned": {"order": 3, "bits": 3},
     "truncated": {"order": 3, "bits": 2, "max_ancillas": 2},
+    "compressed": {"order": 3, "bits": 2, "compress": 0.5},
     "threshold": {"order": 3, "bits": 2, "threshold": 3e-3},
     "greedy": {"order": 3, "bits": 2, "cover": "greedy"},
 }
@@ -233,6 +236,39 @@ def test_what_needs_no_data_is_found_without() -> None:
     for name, forged in wrong.items():
         assert "record" in verify(forged).failed, name
     assert "truncation" in verify(replace(_case("truncated").qubo, error=1e-9)).failed
+
+
+def test_no_forged_claim_about_the_minimum_is_proved(tmp_path: Path) -> None:
+    case = _case("compressed")
+    kept, left_out = case.qubo.compression, case.qubo.truncated
+    assert kept is not None and left_out is not None
+    plain = quadratize(case.pubo)
+    for at in range(case.qubo.logical):
+        bits = list(kept.minimiser)
+        bits[at] = 1 - bits[at]
+        forged = replace(case.qubo, compression=replace(kept, minimiser=tuple(bits)))
+        assert verify(_sealed(forged, tmp_path)[0]).failed == ("minimum",)
+    for changed in ({"share": 1.1}, {"share": 0.0}, {"share": -1.0}, {"minimiser": (0, 1)}):
+        forged = replace(case.qubo, compression=replace(kept, **changed))
+        assert verify(forged).failed == ("minimum",), changed
+    assert verify(replace(plain, compression=kept)).failed == ("minimum",)
+    with pytest.raises(FormatError, match=r"compression keeps 1\.1 of heights"):
+        _sealed(replace(case.qubo, compression=replace(kept, share=1.1)), tmp_path)
+
+
+def test_what_was_left_out_must_leave_the_minimum(tmp_path: Path) -> None:
+    pubo = Pubo.from_dict({(0,): -1.0, (1,): -2.0, (0, 1): 2.5, (0, 2): -0.1, (2,): 0.05})
+    tried: list[tuple[dict[tuple[int, ...], float], bool]]
+    tried = [({(0, 2): -0.1}, True), ({(1,): -1.5}, False)]
+    for gone, holds in tried:
+        left_out = Pubo.from_dict(gone, variables=3)
+        claim = Compression((0, 1, 0), 0.5)
+        made = replace(
+            quadratize(pubo - left_out), truncated=left_out, error=2.0, compression=claim
+        )
+        back, reference = _sealed(made, tmp_path)
+        failed = verify(back, pubo=pubo, reference=reference).failed
+        assert failed == (() if holds else ("minimum",))
 
 
 def test_the_record_is_that_of_the_polynomial() -> None:
