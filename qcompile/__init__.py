@@ -75,6 +75,7 @@ from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Ancillas, Qubo
 from qcompile.stages.samples import Samples
 from qcompile.stages.step import Step
+from qcompile.stages.table import TableColumn, TableSchema
 from qcompile.training.cross_validation import cross_validate
 from qcompile.training.leap_cost import TrainingCost
 from qcompile.training.leap_job import TrainingJob
@@ -126,6 +127,8 @@ __all__ = [
     "SolveOptions",
     "Step",
     "Submission",
+    "TableColumn",
+    "TableSchema",
     "Temperature",
     "Timing",
     "Trained",

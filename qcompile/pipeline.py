@@ -36,6 +36,7 @@ from qcompile.runtime.renamed import renamed
 from qcompile.runtime.timing import passing
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.display import Displayed, many, quoted
+from qcompile.stages.labels import RowLabel
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
 from qcompile.stages.pubo import Pubo
@@ -60,7 +61,7 @@ _LONG = 60.0  # seconds
 class DataAndLossOptions(TypedDict, total=False):
     """Fields of `DataOptions` and `LossOptions` that `compile` and `train` take as keywords."""
 
-    positive: float | None
+    positive: RowLabel | None
     rows: int | None
     index_base: int | None
     num_features: int | None

@@ -13,7 +13,6 @@ from qcompile.cli.parsing import UsageError, add_command
 from qcompile.data import named_sets, svmlight
 from qcompile.data.options import DataOptions, load_data
 from qcompile.data.split import split
-from qcompile.data.svmlight import shortest
 from qcompile.files import atomic
 from qcompile.files.loss import save_loss
 from qcompile.objective.fit import LossOptions, fit_loss_with
@@ -21,6 +20,7 @@ from qcompile.pipeline import load_moments_of
 from qcompile.report import plot
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
+from qcompile.stages.labels import label_text
 
 __all__ = ["add_commands"]
 
@@ -100,7 +100,7 @@ def _run_data(options: argparse.Namespace) -> None:
         for part, path in zip(parts, options.output, strict=False):
             svmlight.save_svmlight(part, path)
     if options.output and data.preparation.negative is None:
-        rest, positive = map(shortest, data.preparation.labels([-1.0, 1.0]).tolist())
+        rest, positive = map(label_text, data.preparation.labels([-1.0, 1.0]).tolist())
         _log.warning("warning: %s is written for every label but %s", rest, positive)
     show(describe_data(data), options, written=options.output)
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from qcompile.cli.output import Worded
 from qcompile.cli.wording import in_options
-from qcompile.data.svmlight import shortest
 from qcompile.embedding.preflight import preflight
 from qcompile.files.machines import load_machine
 from qcompile.objective.judgement import Judgement
@@ -18,6 +17,7 @@ from qcompile.reduction.accounting import account
 from qcompile.runtime.memory import human
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.interval import ErrorInterval
+from qcompile.stages.labels import label_text
 from qcompile.stages.loss import Loss
 from qcompile.stages.machine import Machine
 from qcompile.stages.moments import Moments
@@ -61,9 +61,7 @@ def source_name(moments: Moments) -> str:
 
 
 def _label_map(preparation: Preparation) -> str:
-    negative = preparation.negative
-    rest = "all others" if negative is None else shortest(negative)
-    return f"+1 is {shortest(preparation.positive)}, -1 is {rest}"
+    return f"+1 is {label_text(preparation.positive)}, -1 is {label_text(preparation.negative)}"
 
 
 def describe_data(data: Dataset) -> dict[str, Any]:

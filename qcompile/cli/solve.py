@@ -20,7 +20,6 @@ from qcompile.cli.options import (
 from qcompile.cli.output import Worded, show
 from qcompile.cli.parsing import UsageError, add_command
 from qcompile.data.replay import prepared, raw_rows, recorded_rows
-from qcompile.data.svmlight import shortest
 from qcompile.embedding.chain_strength import strength_of
 from qcompile.embedding.unembed import REPAIRS
 from qcompile.files import atomic, embedding
@@ -35,6 +34,7 @@ from qcompile.solvers.solve import solve
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import answers
 from qcompile.stages.embedded import check_embedding, to_embedded
+from qcompile.stages.labels import label_text
 from qcompile.stages.qubo import Qubo
 
 __all__ = ["add_commands"]
@@ -236,11 +236,10 @@ def _say_what_is_missing(options: argparse.Namespace, model: Classifier, rows: A
         )  # fmt: skip
     preparation = model.preparation
     if preparation.negative is None and not options.decision:
-        rest = float(preparation.labels([-1.0])[0])
         _log.warning(
             "warning: %s stands for every label but %s: the model was trained with one label "
             "against the rest",
-            shortest(rest), shortest(preparation.positive),
+            label_text(preparation.negative_or_rest), label_text(preparation.positive),
         )  # fmt: skip
 
 
@@ -259,7 +258,7 @@ def _run_predict(options: argparse.Namespace) -> None:
             decisions = model.decision_function(rows)
     _say_what_is_missing(options, model, rows)
     values = decisions if options.decision else model.preparation.labels(answers(decisions))
-    text = "".join(f"{shortest(float(value))}\n" for value in values.tolist())
+    text = "".join(f"{label_text(value)}\n" for value in values.tolist())
     if options.output:
         with atomic.write_atomically(options.output) as stream:
             stream.write(text.encode())

@@ -29,6 +29,7 @@ from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.labels import label_text
 from qcompile.stages.local_fit import Around
 from qcompile.training.start import default_l2, least_squares
 
@@ -120,9 +121,8 @@ def _rows_for(model: Classifier, options: argparse.Namespace) -> Dataset:
     known = raw.preparation
     if (known.positive, known.negative) != (made.positive, made.negative):
         raise InputError(
-            f"{options.data}: labels {known.positive:g} and others; expected those of the "
-            f"classifier, {made.positive:g} against "
-            f"{'all others' if made.negative is None else format(made.negative, 'g')}"
+            f"{options.data}: labels {label_text(known.positive)} and others; expected those "
+            f"of the classifier, {label_text(made.positive)} against {label_text(made.negative)}"
         )
     return Dataset(made.apply(raw.x), raw.y, made, raw.source)
 

@@ -11,6 +11,7 @@ from qcompile.data.split import add_noise, shuffle
 from qcompile.errors import InputError
 from qcompile.runtime.timing import passing
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.labels import RowLabel
 
 __all__ = ["DataOptions", "load_data"]
 
@@ -23,7 +24,7 @@ class DataOptions:
     a good classifier. `scale="none"` and `bias=False` take the rows as they are.
     """
 
-    positive: float | None = None
+    positive: RowLabel | None = None
     rows: int | None = None
     index_base: int | None = None
     num_features: int | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -13,10 +13,12 @@ from qcompile.data.column_statistics import ColumnStatistics
 from qcompile.data.robust import robust_scaling
 from qcompile.data.rows import canonical, check_classes, check_sizes, featureless, no_rows
 from qcompile.errors import InputError
-from qcompile.stages.arrays import Matrix, frozen
+from qcompile.stages.arrays import Floats, Matrix, frozen
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.labels import RowLabel, checked_row_label, label_text, row_labels
 from qcompile.stages.preparation import SCALINGS, Preparation
 from qcompile.stages.source import Source
+from qcompile.stages.table import TableSchema
 
 __all__ = ["PrepareOptions", "from_arrays", "prepare"]
 
@@ -61,22 +63,28 @@ def from_arrays(
     x: Matrix,
     labels: ArrayLike,
     *,
-    positive: float | None = None,
+    positive: RowLabel | None = None,
     source: Mapping[str, Any] | None = None,
     name: str = "data",
+    names: Sequence[str] | None = None,
+    table: TableSchema | None = None,
 ) -> Dataset:
-    """Return a data set of rows (dense or sparse) and their two labels.
+    """Return a data set of rows (dense or sparse) and their two labels, numbers or texts.
+
+    `names` are those of the columns, and `table` says how a table became these rows.
 
     >>> from_arrays([[1.0], [2.0]], [0, 5]).y
     array([-1.,  1.])
+    >>> from_arrays([[1.0], [2.0]], ["sick", "healthy"]).preparation.positive
+    'sick'
     """
     import scipy.sparse as sp
 
-    values = np.asarray(labels, dtype=np.float64)
     known = Source.of(source or {})
     if name == "data":
         name = known.name or name
-    rows: Any = canonical(x) if sp.issparse(x) else frozen(x)
+    values = row_labels(labels, name)
+    rows: Any = canonical(x) if sp.issparse(x) else _dense(x, name)
     stored = rows.data if sp.issparse(rows) else rows
     if rows.ndim != 2 or values.shape != (rows.shape[0],):
         raise InputError(f"{name}: rows of shape {rows.shape} with labels of {values.shape}")
@@ -84,17 +92,32 @@ def from_arrays(
         raise no_rows(name)
     if rows.shape[1] == 0:
         raise featureless(name)
-    if not (np.isfinite(stored).all() and np.isfinite(values).all()):
+    if not (np.isfinite(stored).all() and (values.dtype.kind == "U" or np.isfinite(values).all())):
         raise InputError(f"{name}: a value is NaN or infinite; expected finite numbers")
     check_sizes(stored, name)
-    classes = np.unique(values).tolist()
+    classes = [checked_row_label(label) for label in np.unique(values).tolist()]
     check_classes(classes, positive, name)
     preparation = Preparation(
         raw_features=rows.shape[1],
         positive=classes[-1] if positive is None else positive,
         negative=classes[0] if positive is None else None,
+        names=None if names is None else tuple(names),
+        table=table,
     )
     return Dataset(rows, frozen(preparation.signs(values)), preparation, known)
+
+
+def _dense(x: Any, name: str) -> Floats:
+    """Return rows as numbers; raise InputError that says what they are otherwise."""
+    try:
+        if np.iscomplexobj(x):
+            raise TypeError
+        return frozen(x)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{name}: rows of a {type(x).__name__} that are no table of real numbers; expected "
+            "one row of numbers for each label"
+        ) from None
 
 
 def prepare(
@@ -153,7 +176,7 @@ def _prepared_like(data: Dataset, like: Dataset, *, own: bool) -> Dataset:
         raise InputError("these data are prepared already; prepare raw data once")
     if (raw.positive, raw.negative) != (made.positive, made.negative):
         raise InputError(
-            f"labels {raw.positive:g} and {raw.negative:g}; expected {made.positive:g} and "
-            f"{made.negative:g}, as in the other data"
+            f"labels {label_text(raw.positive)} and {label_text(raw.negative)}; expected "
+            f"{label_text(made.positive)} and {label_text(made.negative)}, as in the other data"
         )
     return replace(data, x=made.apply(data.x), preparation=made)

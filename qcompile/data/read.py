@@ -14,6 +14,7 @@ from qcompile.runtime import memory
 from qcompile.runtime.progress import Progress, shown_by
 from qcompile.stages.arrays import Floats, Matrix
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.labels import RowLabel
 from qcompile.stages.source import Source
 
 __all__ = ["read", "read_rows"]
@@ -22,7 +23,7 @@ __all__ = ["read", "read_rows"]
 def read(
     source: str | Path,
     *,
-    positive: float | None = None,
+    positive: RowLabel | None = None,
     rows: int | None = None,
     index_base: int | None = None,
     num_features: int | None = None,

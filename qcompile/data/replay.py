@@ -12,7 +12,7 @@ from qcompile.errors import InputError, QcompileError
 from qcompile.stages.arrays import Floats, Matrix, frozen
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
-from qcompile.stages.labels import shown
+from qcompile.stages.labels import label_text, shown
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.problem import Problem
 from qcompile.stages.source import Source
@@ -119,6 +119,6 @@ def _check_labels(data: str, labels: Floats, preparation: Preparation) -> None:
     unknown = preparation.unknown_labels(labels)
     if unknown:
         raise InputError(
-            f"{data}: label {unknown[0]:g} was never seen in training; expected "
-            f"{preparation.positive:g} or {preparation.negative:g}"
+            f"{data}: label {label_text(unknown[0])} was never seen in training; expected "
+            f"{label_text(preparation.positive)} or {label_text(preparation.negative)}"
         )

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from qcompile.data.svmlight import Piece, Reader, shortest
+from qcompile.data.svmlight import Piece, Reader
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, Matrix, extent
+from qcompile.stages.labels import RowLabel, label_text
 from qcompile.stages.source import Source
 
 __all__ = [
@@ -73,10 +74,10 @@ def featureless(name: str) -> InputError:
     return InputError(f"{name}: no features, labels only; expected rows: label index:value ...")
 
 
-def check_classes(classes: Sequence[float], positive: float | None, name: str) -> None:
+def check_classes(classes: Sequence[RowLabel], positive: RowLabel | None, name: str) -> None:
     """Raise InputError unless the labels make two classes."""
 
-    shown = ", ".join(map(shortest, classes[:8])) + (", ..." if len(classes) > 8 else "")
+    shown = ", ".join(map(label_text, classes[:8])) + (", ..." if len(classes) > 8 else "")
     if len(classes) == 1:
         raise InputError(f"{name}: one class only (label {shown}); expected two")
     if positive is None and len(classes) > 2:
@@ -86,7 +87,7 @@ def check_classes(classes: Sequence[float], positive: float | None, name: str) -
         )
     if positive is not None and positive not in classes:
         raise InputError(
-            f"{name}: no row has the positive label {shortest(positive)}; found {shown}"
+            f"{name}: no row has the positive label {label_text(positive)}; found {shown}"
         )
 
 

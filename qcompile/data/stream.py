@@ -17,9 +17,10 @@ from qcompile.data.rows import (
     no_rows,
     source_of,
 )
-from qcompile.data.svmlight import Piece, SvmlightReader, shortest
+from qcompile.data.svmlight import Piece, SvmlightReader
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, Matrix
+from qcompile.stages.labels import RowLabel, label_text, sorted_labels
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.source import Source
 
@@ -47,7 +48,7 @@ class RowStream:
         self,
         source: str | Path | SvmlightReader,
         *,
-        positive: float | None = None,
+        positive: RowLabel | None = None,
         rows: int | None = None,
         index_base: int | None = None,
         num_features: int | None = None,
@@ -65,7 +66,7 @@ class RowStream:
         self._base, self._num_features = index_base, num_features
         self._guessed = index_base is None
         self._unit_norm, self._bias, self._given = unit_norm, bias, preparation
-        self._seen: list[float] = []
+        self._seen: list[RowLabel] = []
         self._count = self._width = 0
 
     def __iter__(self) -> Iterator[tuple[Matrix, Floats]]:
@@ -100,7 +101,7 @@ class RowStream:
             yield batch
 
     @property
-    def labels(self) -> tuple[float, ...]:
+    def labels(self) -> tuple[RowLabel, ...]:
         """Labels in the order in which they were seen."""
         return tuple(self._seen)
 
@@ -112,7 +113,7 @@ class RowStream:
     @property
     def flip(self) -> bool:
         """Whether the first label seen turned out to be the negative one."""
-        return self._positive is None and self._seen[0] < self._seen[1]
+        return self._positive is None and sorted_labels(self._seen)[0] == self._seen[0]
 
     @property
     def preparation(self) -> Preparation:
@@ -127,8 +128,8 @@ class RowStream:
     def _prepared(self, width: int) -> Preparation:
         positive, negative = self._positive, None
         if positive is None:
-            positive = max(self._seen)
-            negative = min(self._seen) if len(self._seen) > 1 else None
+            seen = sorted_labels(self._seen)
+            positive, negative = seen[-1], seen[0] if len(seen) > 1 else None
         if self._given is not None:
             return replace(self._given, positive=positive, negative=negative)
         return Preparation(
@@ -147,10 +148,10 @@ class RowStream:
             if label not in self._seen and (len(self._seen) < 100 or label == self._positive):
                 self._seen.append(label)
             if self._positive is None and len(self._seen) == 3:
+                one, two = map(label_text, self._seen[:2])
                 raise InputError(
-                    f"{self._reader.name}, line {piece.lines[row]}: label {shortest(label)} is a "
-                    f"third class after {shortest(self._seen[0])} and {shortest(self._seen[1])}; "
-                    "expected two: "
+                    f"{self._reader.name}, line {piece.lines[row]}: label {label_text(label)} is a "
+                    f"third class after {one} and {two}; expected two: "
                     "choose one against the rest with positive=LABEL"
                 )
         positive = self._seen[0] if self._positive is None else self._positive

@@ -31,6 +31,7 @@ from qcompile.files.atomic import write_atomically
 from qcompile.runtime.progress import report
 from qcompile.stages.arrays import Matrix
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.labels import shortest
 
 __all__ = [
     "NO_LABEL",
@@ -488,11 +489,6 @@ def lines_of(x: Matrix, labels: NDArray[np.float64]) -> Iterator[str]:
         yield " ".join([shortest(label), *pairs]) + "\n"
 
 
-def shortest(value: float) -> str:
-    """Write a number in the shortest form that reads back as the same."""
-    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
-
-
 _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": lambda text: gzip.compress(text, mtime=0),  # no date: the same bytes every time
     ".bz2": bz2.compress,
@@ -503,11 +499,13 @@ _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
 def save_svmlight(data: Dataset, path: str | Path) -> None:
     """Write the rows as svmlight text, with the labels that they came with.
 
-    An ending of .gz, .bz2 or .xz compresses it.
+    Labels that are texts are written as 1 and -1. An ending of .gz, .bz2 or .xz compresses it.
     """
     compress = _COMPRESSORS.get(Path(path).suffix.lower())
     with write_atomically(path) as stream:
-        lines = lines_of(data.x, data.preparation.labels(data.y))
+        # svmlight labels are numbers
+        as_text = isinstance(data.preparation.positive, str)
+        lines = lines_of(data.x, data.y if as_text else data.preparation.labels(data.y))
         if compress is None:
             stream.writelines(line.encode() for line in lines)
         else:

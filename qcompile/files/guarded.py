@@ -197,9 +197,11 @@ def preparation_from_dict(values: Mapping[str, Any] | None) -> Preparation | Non
     if values is None:
         return None
     whole_number(values["raw_features"])
-    finite(values["positive"])
-    if values["negative"] is not None:
-        finite(values["negative"])
+    for label in (values["positive"], values["negative"]):
+        if label is not None and not isinstance(label, str):
+            finite(label)
+    if values["positive"] is None:
+        raise FormatError("the positive label is missing; expected a number or a text")
     truth(values["unit_norm"])
     truth(values["bias"])
     if values["columns"] is not None:

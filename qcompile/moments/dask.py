@@ -30,6 +30,7 @@ from qcompile.runtime.cluster import result_of, submit_task
 from qcompile.runtime.progress import heard, report
 from qcompile.runtime.threads import in_this_context
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.labels import RowLabel
 from qcompile.stages.moments import Moments
 
 __all__ = ["moments_dask", "total_on"]
@@ -41,7 +42,7 @@ def moments_dask(
     *,
     labels: Any = None,
     fit: bool | None = None,
-    positive: float | None = None,
+    positive: RowLabel | None = None,
     scale: str = "none",
     features: int | None = None,
     bias: bool = False,

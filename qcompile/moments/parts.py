@@ -20,13 +20,14 @@ from qcompile.data.column_statistics import ColumnStatistics
 from qcompile.data.row_sample import RowSample
 from qcompile.data.rows import canonical, check_classes, check_sizes, featureless, no_rows
 from qcompile.data.stream import LateIndexZeroError, RowStream
-from qcompile.data.svmlight import SvmlightReader, digest_of_digests, shortest
+from qcompile.data.svmlight import SvmlightReader, digest_of_digests
 from qcompile.errors import InputError
 from qcompile.moments import products
 from qcompile.moments.accumulate import check_order, moments_of, moments_of_rows
 from qcompile.runtime.progress import muted, report
 from qcompile.stages.arrays import Floats, Matrix
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.labels import RowLabel, label_text, row_labels, sorted_labels
 from qcompile.stages.moments import Moments
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.source import Source
@@ -62,7 +63,7 @@ class Wanted:
 
     order: int
     fit: bool
-    positive: float | None = None
+    positive: RowLabel | None = None
     index_base: int | None = None
     num_features: int | None = None
     preparation: Preparation | None = None
@@ -80,7 +81,7 @@ class Part:
 
     name: str
     sums: Any  # Moments or ColumnStatistics: both have + and flipped()
-    labels: Mapping[float, str]
+    labels: Mapping[RowLabel, str]
     index_base: int | None
     digests: tuple[str, ...] | None
 
@@ -146,17 +147,17 @@ def _sum_arrays(x: Any, labels: Any, name: str, wanted: Wanted, number: int) -> 
     try:
         if np.iscomplexobj(x):
             raise TypeError
-        values = np.asarray(labels, dtype=np.float64)
+        values = row_labels(labels, name)
         rows: Any = canonical(x) if sp.issparse(x) else np.asarray(x, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name}: invalid rows or labels; expected real numbers") from None
+        raise InputError(f"{name}: invalid rows; expected real numbers") from None
     if rows.ndim != 2 or values.shape != (rows.shape[0],):
         raise InputError(
             f"{name}: rows of shape {rows.shape} with labels of shape {values.shape}; expected "
             "a label for each row"
         )
     stored = rows.data if sp.issparse(rows) else rows
-    if not (np.isfinite(stored).all() and np.isfinite(values).all()):
+    if not (np.isfinite(stored).all() and (values.dtype.kind == "U" or np.isfinite(values).all())):
         raise InputError(f"{name}: a value is NaN or infinite; expected finite numbers")
     seen = _kept(dict.fromkeys(values.tolist(), name), wanted.positive)
     positive = next(iter(seen), 1.0) if wanted.positive is None else wanted.positive
@@ -164,7 +165,7 @@ def _sum_arrays(x: Any, labels: Any, name: str, wanted: Wanted, number: int) -> 
     return Part(name, _sums(rows, signs, name, wanted, (number, 0)), seen, None, None)
 
 
-def _kept(labels: Mapping[float, str], positive: float | None) -> dict[float, str]:
+def _kept(labels: Mapping[RowLabel, str], positive: RowLabel | None) -> dict[RowLabel, str]:
     """Return the first labels, and the positive one if it was seen at all."""
     kept = dict(itertools.islice(labels.items(), _MOST_LABELS))
     if positive is not None and positive in labels:
@@ -211,7 +212,7 @@ def _widened(x: Matrix, width: int) -> Matrix:
     return wider
 
 
-def join(one: Part, two: Part, positive: float | None) -> Part:
+def join(one: Part, two: Part, positive: RowLabel | None) -> Part:
     """Return the sum of two parts, after making their signs agree."""
     if None not in (one.index_base, two.index_base) and one.index_base != two.index_base:
         raise LateIndexZeroError(
@@ -221,11 +222,11 @@ def join(one: Part, two: Part, positive: float | None) -> Part:
     later = {label: name for label, name in two.labels.items() if label not in one.labels}
     labels = _kept({**one.labels, **later}, positive)
     if positive is None and len(labels) > 2:
-        first, second, third = itertools.islice(labels, 3)
+        third = list(labels)[2]
+        first, second, found = map(label_text, itertools.islice(labels, 3))
         raise InputError(
-            f"{labels[third]}: label {shortest(third)} is a third class after {shortest(first)} "
-            f"and {shortest(second)}; expected two: choose one against the rest with "
-            "positive=LABEL"
+            f"{labels[third]}: label {found} is a third class after {first} and {second}; expected "
+            "two: choose one against the rest with positive=LABEL"
         )
     turn = positive is None and bool(two.labels) and next(iter(two.labels)) != next(iter(labels))
     digests = None
@@ -323,7 +324,7 @@ def _moments(total: Total, name: str, options: DataOptions, wanted: Wanted) -> M
     return moments.flipped() if turn else moments
 
 
-def _labels(part: Part, name: str, positive: float | None) -> Preparation:
+def _labels(part: Part, name: str, positive: RowLabel | None) -> Preparation:
     """Return which label is positive, after checking that there are rows and two classes."""
     if not part.sums.count:
         raise no_rows(name)
@@ -332,9 +333,8 @@ def _labels(part: Part, name: str, positive: float | None) -> Preparation:
     check_classes(tuple(part.labels), positive, name)
     if positive is not None:
         return Preparation(raw_features=part.sums.features, positive=positive, negative=None)
-    return Preparation(
-        raw_features=part.sums.features, positive=max(part.labels), negative=min(part.labels)
-    )
+    smaller, larger = sorted_labels(part.labels)
+    return Preparation(raw_features=part.sums.features, positive=larger, negative=smaller)
 
 
 def _refuse_what_needs_all_rows(options: DataOptions) -> None:

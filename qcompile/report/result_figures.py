@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qcompile.data.svmlight import shortest
 from qcompile.embedding.unembed import chains_id
 from qcompile.report.figures import (
     BINS,
@@ -26,6 +25,7 @@ from qcompile.solvers.solve import solve
 from qcompile.stages.arrays import Floats
 from qcompile.stages.dataset import answers
 from qcompile.stages.encoding import Encoding
+from qcompile.stages.labels import label_text
 from qcompile.stages.step import Step
 
 if TYPE_CHECKING:
@@ -262,14 +262,14 @@ def confusions_of(run: Run) -> Iterable[Confusion]:
     if run.classifier is None:
         return
     prepared = run.classifier.preparation
-    negative = "all others" if prepared.negative is None else shortest(prepared.negative)
+    negative = label_text(prepared.negative)
     for name, rows in run.parts:
         if not len(rows):
             continue
         said, true = answers(rows.x @ run.classifier.weights) > 0, rows.y > 0
         yield Confusion(
             part=name,
-            positive=shortest(prepared.positive),
+            positive=label_text(prepared.positive),
             negative=negative,
             true_positive=int(np.count_nonzero(said & true)),
             false_negative=int(np.count_nonzero(~said & true)),

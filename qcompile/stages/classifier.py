@@ -13,6 +13,7 @@ from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, Matrix
 from qcompile.stages.dataset import answers
 from qcompile.stages.display import Displayed, many, quoted
+from qcompile.stages.labels import label_text
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.source import ClassifierSource
 
@@ -59,7 +60,7 @@ class Classifier(Displayed):
         """Return w·x for raw rows: above 0 means the positive label."""
         return np.asarray(self.preparation.apply(self._as_wide(rows)) @ self.weights)
 
-    def predict(self, rows: Matrix) -> Floats:
+    def predict(self, rows: Matrix) -> NDArray[Any]:
         """Return a label of the training data for each raw row; a decision of 0 is negative."""
         return self.preparation.labels(answers(self.decision_function(rows)))
 
@@ -115,7 +116,7 @@ class Classifier(Displayed):
         """Return the share of decisions whose answers disagree with the labels."""
         unknown = self.preparation.unknown_labels(labels)
         if unknown:
-            raise InputError(f"label {unknown[0]:g} was never seen in training")
+            raise InputError(f"label {label_text(unknown[0])} was never seen in training")
         return float(np.mean(answers(decisions) != self.preparation.signs(labels)))
 
     def _as_wide(self, rows: Any) -> Matrix:

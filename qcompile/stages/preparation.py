@@ -13,6 +13,14 @@ from qcompile.errors import InputError
 from qcompile.runtime import memory
 from qcompile.stages.arrays import Floats, Matrix, frozen, row_norms
 from qcompile.stages.display import Displayed, many
+from qcompile.stages.labels import (
+    RowLabel,
+    checked_row_label,
+    label_text,
+    row_labels,
+    sorted_labels,
+)
+from qcompile.stages.table import TableSchema
 
 __all__ = ["SCALINGS", "Preparation"]
 
@@ -27,12 +35,13 @@ class Preparation(Displayed):
     In this order: choose `columns`, subtract `center`, divide by `scale`, bring each row to unit
     norm, append a column of ones. `negative` is None if one class stands against all others.
     `scaling` names the way of `SCALINGS` that gave centre and scale; older files do not say.
-    `names` are those of the raw columns, if they have names.
+    `names` are those of the raw columns, if they have names. `table` is how a table became the raw
+    columns, if the rows come from one. Labels are numbers or texts.
     """
 
     raw_features: int
-    positive: float = 1.0
-    negative: float | None = -1.0
+    positive: RowLabel = 1.0
+    negative: RowLabel | None = -1.0
     columns: NDArray[np.int64] | None = None
     center: Floats | None = None
     scale: Floats | None = None
@@ -40,12 +49,21 @@ class Preparation(Displayed):
     bias: bool = False
     scaling: str | None = None
     names: tuple[str, ...] | None = None
+    table: TableSchema | None = None
 
     def __post_init__(self) -> None:
         if self.scaling == "none":  # one way to say it, as in files of earlier versions
             object.__setattr__(self, "scaling", None)
         if self.names is not None and len(self.names) != self.raw_features:
             raise InputError(f"{len(self.names)} names for {self.raw_features} columns")
+        if self.table is not None and len(self.table.names) != self.raw_features:
+            raise InputError(
+                f"a table of {len(self.table.names)} features for {self.raw_features} columns"
+            )
+        if self.negative is not None and isinstance(self.negative, str) != isinstance(
+            self.positive, str
+        ):
+            raise InputError("one label is a text, the other a number; expected two of a kind")
 
     def _line(self) -> str:
         steps = [step for step, done in self._steps.items() if done]
@@ -57,8 +75,8 @@ class Preparation(Displayed):
             "raw columns": self.raw_features,
             "features": self.features,
             **self._steps,
-            "positive label": self.positive,
-            "negative label": "all others" if self.negative is None else self.negative,
+            "positive label": label_text(self.positive),
+            "negative label": label_text(self.negative),
         }
 
     @property
@@ -85,25 +103,31 @@ class Preparation(Displayed):
 
     def signs(self, labels: ArrayLike) -> Floats:
         """Return +1 for the positive label and -1 for all others."""
-        return np.where(np.asarray(labels, dtype=np.float64) == self.positive, 1.0, -1.0)
+        return np.where(row_labels(labels) == self.positive, 1.0, -1.0)
 
-    def unknown_labels(self, labels: ArrayLike) -> list[float]:
+    def unknown_labels(self, labels: ArrayLike) -> list[RowLabel]:
         """Return the labels that training has not seen, sorted; none if it took a rest as one."""
         if self.negative is None:
             return []
-        return sorted(
-            set(np.asarray(labels, dtype=np.float64).tolist()) - {self.positive, self.negative}
-        )
+        return sorted_labels(set(row_labels(labels).tolist()) - {self.positive, self.negative})
 
-    def labels(self, signs: ArrayLike) -> Floats:
+    def labels(self, signs: ArrayLike) -> NDArray[Any]:
         """Return the labels that signs or decisions stand for; 0 is negative.
 
-        If several labels are negative, the result is -1, or one less than the positive label.
+        If several labels are negative, the result is -1, or one less than the positive label; for
+        a text it is "not" and the text.
         """
-        negative = self.negative
-        if negative is None:  # a label below the positive one, so that it reads back as negative
-            negative = -1.0 if self.positive > -1 else self.positive - 1
-        return np.where(np.asarray(signs) > 0, self.positive, negative)
+        return np.where(np.asarray(signs) > 0, self.positive, self.negative_or_rest)
+
+    @property
+    def negative_or_rest(self) -> RowLabel:
+        """The negative label, or one that stands for all labels but the positive one."""
+        if self.negative is not None:
+            return self.negative
+        if isinstance(self.positive, str):
+            return f"not {self.positive}"
+        # a label below the positive one, so that it reads back as negative
+        return -1.0 if self.positive > -1 else self.positive - 1
 
     def apply(self, rows: Matrix) -> Matrix:
         """Prepare raw rows; sparse rows stay sparse unless they must be centred."""
@@ -141,6 +165,7 @@ class Preparation(Displayed):
         for values in (mine, theirs):
             values.pop("scaling", None)  # only a name, which older files lack
             values.pop("names", None)
+            values.pop("table", None)
         if self.columns is None and self.scale is None and not self.bias:
             mine.pop("raw_features")
             theirs.pop("raw_features")
@@ -159,6 +184,7 @@ class Preparation(Displayed):
             "bias": self.bias,
             **({} if self.scaling is None else {"scaling": self.scaling}),
             **({} if self.names is None else {"names": list(self.names)}),
+            **({} if self.table is None else {"table": self.table.to_dict()}),
         }
 
     @classmethod
@@ -168,12 +194,13 @@ class Preparation(Displayed):
         arrays = {k: None if values[k] is None else frozen(values[k], t) for k, t in names.items()}
         prepared = cls(
             raw_features=int(values["raw_features"]),
-            positive=float(values["positive"]),
-            negative=None if values["negative"] is None else float(values["negative"]),
+            positive=checked_row_label(values["positive"]),
+            negative=None if values["negative"] is None else checked_row_label(values["negative"]),
             unit_norm=bool(values["unit_norm"]),
             bias=bool(values["bias"]),
             scaling=values.get("scaling"),
             names=_names(values.get("names")),
+            table=None if values.get("table") is None else TableSchema.from_dict(values["table"]),
             **arrays,
         )
         if prepared.scaling not in (None, *SCALINGS):
@@ -183,9 +210,6 @@ class Preparation(Displayed):
         inside = columns is None or bool(((columns >= 0) & (columns < prepared.raw_features)).all())
         if not inside or not 1 <= prepared.raw_features < 2**31:
             raise InputError("a chosen column lies outside of the data")
-        labels = (prepared.positive, 0.0 if prepared.negative is None else prepared.negative)
-        if not np.isfinite([*labels]).all():
-            raise InputError("a label is NaN or infinite")
         for name, array in arrays.items():
             if array is not None and (array.ndim != 1 or not np.isfinite(array).all()):
                 raise InputError(f"{name}: expected a plain list of finite numbers")
