@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, Matrix
+from qcompile.stages.calibration import Calibration
 from qcompile.stages.dataset import answers
 from qcompile.stages.display import Displayed, many, quoted
 from qcompile.stages.labels import label_text
@@ -24,12 +25,14 @@ __all__ = ["Classifier"]
 class Classifier(Displayed):
     """A linear classifier for raw rows: prepare them, multiply by the weights, take the sign.
 
-    `source` says which data it was trained on, and how the weights were found.
+    `source` says which data it was trained on, and how the weights were found. `calibration` turns
+    decisions into probabilities; None if it was not fitted.
     """
 
     weights: Floats
     preparation: Preparation
     source: ClassifierSource = field(default_factory=ClassifierSource)
+    calibration: Calibration | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "source", ClassifierSource.of(self.source))
@@ -49,6 +52,7 @@ class Classifier(Displayed):
             "weights": ", ".join(f"{w:.4g}" for w in self.weights[:20].tolist()),
             "features": len(self.weights),
             "preparation": self.preparation,
+            "calibration": self.calibration,
             "energy": source.energy,
             "rank": source.rank,
             "solver": source.solver,
@@ -63,6 +67,15 @@ class Classifier(Displayed):
     def predict(self, rows: Matrix) -> NDArray[Any]:
         """Return a label of the training data for each raw row; a decision of 0 is negative."""
         return self.preparation.labels(answers(self.decision_function(rows)))
+
+    def probabilities(self, rows: Matrix) -> Floats:
+        """Return the probability of the positive label for each raw row."""
+        if self.calibration is None:
+            raise InputError(
+                "this classifier has no calibration, which probabilities need: fit "
+                "PolynomialLossClassifier and take its classifier_, or use decision_function()"
+            )
+        return self.calibration.probabilities(self.decision_function(rows))
 
     @property
     def used_columns(self) -> NDArray[np.int64]:
