@@ -60,6 +60,7 @@ from qcompile.solvers.anneal_margins import anneal_examples
 from qcompile.solvers.descent import descend
 from qcompile.solvers.options import SolveOptions
 from qcompile.solvers.solve import SOLVERS, solve
+from qcompile.stages.calibration import Calibration
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.embedded import Embedded, Embedding, check_embedding
@@ -87,6 +88,7 @@ __all__ = [
     "SOLVERS",
     "Ancillas",
     "Around",
+    "Calibration",
     "Classifier",
     "Compiled",
     "DataOptions",

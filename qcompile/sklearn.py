@@ -195,18 +195,10 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _as_linear(self) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
         """Return the coefficients for raw rows if the preparation is linear, else None."""
-        made, weights = self.classifier_.preparation, self.classifier_.weights
-        if made.unit_norm:
+        if self.classifier_.preparation.unit_norm:
             return None, None
-        own = weights[:-1] if made.bias else weights
-        intercept = float(weights[-1]) if made.bias else 0.0
-        if made.scale is not None:
-            own = own / made.scale
-        if made.center is not None:
-            intercept -= float(own @ made.center)
-        full = np.zeros(made.raw_features)
-        full[slice(None) if made.columns is None else made.columns] = own
-        return full[None, :], np.array([intercept])
+        weights, intercept = self.classifier_.raw_weights()
+        return weights[None, :], np.array([intercept])
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags that scikit-learn reads."""

@@ -16,6 +16,7 @@ from qcompile.objective.judgement import Judgement
 from qcompile.reduction.accounting import account
 from qcompile.runtime.memory import human
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.interval import ErrorInterval
 from qcompile.stages.labels import label_text
 from qcompile.stages.loss import Loss
 from qcompile.stages.machine import Machine
@@ -27,6 +28,7 @@ from qcompile.stages.qubo import Qubo
 __all__ = [
     "brief_names",
     "describe_data",
+    "describe_error",
     "describe_fit",
     "describe_judgement",
     "describe_loss",
@@ -99,9 +101,19 @@ def describe_loss(loss: Loss, options: argparse.Namespace) -> dict[str, Any]:
 
 def describe_judgement(judged: Judgement) -> dict[str, Any]:
     """Return the errors of a classifier on the rows it was trained on, if they are at hand."""
-    if judged.error is None:
+    if judged.error is None or judged.rows is None:
         return {}
-    return {"train error": judged.error, "baseline error": judged.baseline}
+    errors = describe_error("train error", judged.error, judged.rows)
+    return errors | {"baseline error": judged.baseline}
+
+
+def describe_error(name: str, error: float, rows: int) -> dict[str, Any]:
+    """Return an error with its rows and its 95% interval: in a line, or as values of their own."""
+    interval = ErrorInterval.of(error, rows)
+    return {
+        name: Worded(error, f"{error:.6g} {interval.text}"),
+        f"{name} interval": Worded(interval.to_dict(), ""),
+    }
 
 
 def say_notes(judged: Judgement, options: argparse.Namespace) -> None:

@@ -281,7 +281,8 @@ def _training_in_words(found: TrainingRehearsal) -> dict[str, Any]:
     if found.descent_objective is not None:
         shown["descent (L-BFGS)"] = found.descent_objective
     for part, cost in found.errors_above.items():
-        shown[f"cost in {part} error"] = _cost(cost, found.errors_without[part])
+        interval = found.intervals[part].text
+        shown[f"cost in {part} error"] = f"{_cost(cost, found.errors_without[part])} {interval}"
     return shown
 
 

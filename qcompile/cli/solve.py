@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qcompile.cli.describe import describe_judgement, say_notes
+from qcompile.cli.describe import describe_error, describe_judgement, say_notes
 from qcompile.cli.options import (
     add_machine_options,
     add_solver_options,
@@ -219,7 +219,8 @@ def _run_decode(options: argparse.Namespace) -> None:
     }
     summary |= describe_judgement(judged)
     if validation is not None:
-        summary["validation error"] = source.validation_error
+        assert source.validation_error is not None  # these rows have chosen
+        summary |= describe_error("validation error", source.validation_error, len(validation))
     show(summary, options, written=[options.output] if options.output else [])
 
 
@@ -268,7 +269,7 @@ def _run_predict(options: argparse.Namespace) -> None:
         or model.preparation.unknown_labels(labels)
     ):
         error = model.error_of(decisions, labels)
-        summary["error, if the labels of the file are true"] = error
+        summary |= describe_error("error, if the labels of the file are true", error, len(values))
     if options.json and not options.output:
         summary["decisions" if options.decision else "labels"] = values.tolist()
     if options.json or options.output:

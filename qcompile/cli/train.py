@@ -65,6 +65,7 @@ _ROUNDS: dict[str, Any] = {
     "step_bits": None,
     "radius": None,
     "width": 0.5,
+    "copies": 1,
 }
 
 
@@ -148,6 +149,13 @@ def _add_round_options(command: argparse.ArgumentParser) -> None:
         type=int,
         metavar="D",
         help="bits of the levels of a step (one bit a weight: stay or step)",
+    )
+    group.add_argument(
+        "--copies",
+        type=int,
+        default=1,
+        metavar="N",
+        help="solve a round for N step sizes at once: fewer rounds, each N times the work (1)",
     )
     group.add_argument("--radius", type=float, metavar="R", help="first radius of a step (auto)")
     group.add_argument(
@@ -254,6 +262,7 @@ def _in_rounds(
         starts=options.starts,
         radius=options.radius,
         width=options.width,
+        copies=options.copies,
     )
     work = RoundsTask(
         *parts,

@@ -64,6 +64,7 @@ def write_trained(
             "rounds": [own.to_dict() for own in found.rounds],
             "where accuracy is lost": [risk.to_dict() for risk in found.risks],
             "errors": dict(found.errors),
+            "intervals": found.intervals,
             "baseline error": found.baseline,
             "cross-validation": [trial.to_dict() for trial in trials],
         }
@@ -94,14 +95,17 @@ def _in_words(found: Trained, trials: Sequence[Trial | L2Trial]) -> dict[str, st
             f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
             for name, value in trial.setting.items()
         )
-        shown[f"cv: {setting}"] = f"validation error {trial.error:.4f} ± {trial.spread:.4f}"
+        shown[f"cv: {setting}"] = (
+            f"validation error {trial.error:.4f} ± {trial.spread:.4f}, standard deviation of "
+            f"{trial.folds} folds {trial.deviation:.4f}"
+        )
     for stage in found.stages:
         shown[f"stage {stage.name}"] = f"{stage.seconds:.3f} s, {stage.size}"
     if found.l2 is not None:
         shown["l2"] = f"{found.l2:.4g}"
     for risk in found.risks:
         shown[risk.classifier] = f"objective {risk.objective:.6f}, 0-1 risk {risk.error:.4f}"
-    for part, error in found.errors.items():
-        shown[f"{part} error"] = f"{error:.4f}"
+    for part in found.errors:
+        shown[f"{part} error"] = found.error_text(part)
     shown["baseline error"] = f"{found.baseline:.4f}, of always predicting the more frequent label"
     return shown

@@ -6,6 +6,7 @@ All copies are programmed and annealed together, so one anneal gives as many sam
 2. Search for a lattice: a few shapes that repeat without overlap, in small units of every form.
 3. Lay the densest lattices over the chip, and anneal the copies with a few more of them.
 4. Give every piece of a chain a track, and check all copies on the working graph.
+5. Try the shapes once more in the qubits that are left (`copies_refill`).
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from numpy.typing import NDArray
 
 from qcompile.embedding.complete import clique_on, complete_chains, complete_qubo
 from qcompile.embedding.copies_lattice import chip_ground, laid, lattices, packed
+from qcompile.embedding.copies_refill import refilled
 from qcompile.embedding.copies_shapes import Shape, places_of, shapes_near, variants_of
-from qcompile.embedding.copies_tracks import chains_on_tracks, mended_copies
+from qcompile.embedding.copies_tracks import Chains, chains_on_tracks, mended_copies
 from qcompile.embedding.embed import EmbeddingNotFound, find_embedding
 from qcompile.embedding.kernel_input import KernelInput, Owner, trimmed
 from qcompile.errors import InputError
@@ -35,7 +37,6 @@ __all__ = ["Copies", "complete_copies", "find_copies"]
 
 Copies: TypeAlias = int | Literal["auto"]
 Ints = NDArray[np.int32]
-Chains: TypeAlias = tuple[tuple[int, ...], ...]
 
 _MOST_SHAPES = 120
 _FEW = 4  # up to so many copies, the rest of the chip is searched for more
@@ -101,16 +102,16 @@ def complete_copies(
     """
     machine = load_machine(machine)
     check_copies(copies)
-    first = complete_chains(machine, variables)  # refuses what does not fit even once
+    if variables < 1 or copies == 1:
+        return (replace(complete_chains(machine, variables), method="copies"),)
     qubo = complete_qubo(variables)
-    packed = [first.chains]
-    if copies != 1:
-        search = _Packing(qubo, machine, 0, np.inf, lattice=False)
-        packed = search.run(None) or packed
+    packed = _Packing(qubo, machine, 0, np.inf, lattice=False).run(None)
+    if not packed:  # busclique takes minutes on a large damaged graph; it refuses what does not fit
+        packed = [complete_chains(machine, variables).chains]
     if copies != "auto":
         packed = sorted(packed, key=lambda chains: sum(map(len, chains)))[:copies]
     enough(len(packed), copies, machine)
-    found = tuple(replace(first, chains=chains, method="copies") for chains in packed)
+    found = tuple(Embedding(chains, machine, problem_id(qubo), "copies") for chains in packed)
     for one in found:
         check_embedding(one, qubo)
     return found
@@ -159,7 +160,7 @@ class _Packing:
         start = self._start(embedding)
         if start is not None:
             self._on_lattices(start)
-        if len(self.best) <= _FEW:
+        if self.lattice and len(self.best) <= _FEW:
             self._one_by_one(embedding)
         return self.best
 
@@ -200,6 +201,9 @@ class _Packing:
         starts.sort(key=len, reverse=True)
         for copies in packed(starts[0], variants, ground, self.seed, lambda: self._late):
             self._offer(shapes, copies)
+        self.best = refilled(
+            self.best, shapes, variants, ground, self.inputs, self.places, lambda: self._late
+        )
 
     def _offer(self, shapes: list[Shape], copies: Ints) -> None:
         """Keep the copies if they are more than before, as chains on the working graph."""

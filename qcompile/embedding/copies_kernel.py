@@ -14,7 +14,7 @@ from qcompile.embedding.reroute_kernels import relay_chain, restore_chain
 from qcompile.runtime.jit import jit
 from qcompile.runtime.random import generator, uniform
 
-__all__ = ["add_copies", "anneal_copies", "nearest_variants", "walk_shapes"]
+__all__ = ["add_copies", "anneal_copies", "nearest_variants", "shapes_on_rest", "walk_shapes"]
 
 Ints = NDArray[np.int32]
 
@@ -227,3 +227,23 @@ def add_copies(shapes: Variants, ground: Ground, given: Ints, most: int, seed: i
         chosen[count, 0], chosen[count, 1], chosen[count, 2] = v, x, y
         count += 1
     return chosen[:count].copy()
+
+
+@jit
+def shapes_on_rest(shapes: Variants, ground: Ground, lacking: int) -> Ints:
+    """Return variant, x, y and the qubits that lack, for all copies that lack at most so many."""
+    used = np.zeros(len(ground.room), dtype=np.int32)
+    found = np.empty((1 << 14, 4), dtype=np.int32)
+    count = 0
+    for v in range(len(shapes.places)):
+        for x in range(ground.width):
+            for y in range(ground.height):
+                if count == len(found) or not _fits(shapes, ground, v, x, y):
+                    continue
+                over = _lay(shapes, ground, used, v, x, y, 1)
+                _lay(shapes, ground, used, v, x, y, -1)
+                if over <= lacking:
+                    found[count, 0], found[count, 1], found[count, 2] = v, x, y
+                    found[count, 3] = over
+                    count += 1
+    return found[:count].copy()

@@ -15,11 +15,12 @@ __all__ = ["Lattice", "chip_ground", "laid", "lattices", "packed"]
 
 Ints = NDArray[np.int32]
 
-_MOVES_EACH = 25_000  # of each copy of a unit
+_MOVES_EACH = 10_000  # of each copy of a unit
 _MOST_IN_UNIT = 4
 _LOOSEST = 1.35  # a unit with more room than this for each copy is no use
-_CHIP_MOVES = 1_500_000
-_MORE = (1.04, 1.02, 1.01)  # copies to try on the chip, compared with those that are known to fit
+_CHIP_MOVES = 800_000  # to make room for another copy
+_TURNS, _FEW_TURNS, _MANY = 12, 2, 40  # of up to so many copies, and of more
+_HOT, _COLD = 0.025, 0.0033  # temperatures in qubits, for each qubit of a copy
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,22 +109,24 @@ def _from(lattice: Lattice, variants: Variants, chip: Ground, left: int, low: in
 def packed(
     start: Ints, variants: Variants, chip: Ground, seed: int, late: Callable[[], bool]
 ) -> Iterator[Ints]:
-    """Yield better and better packings of the chip, which begin with the given copies."""
+    """Yield better and better packings of the chip, which begin with the given copies.
+
+    One copy is added after the other: it begins anywhere, and all are annealed until none overlap.
+    """
     from qcompile.embedding.copies_kernel import add_copies, anneal_copies
 
-    most = int(chip.room.sum()) // int(min(row.sum() for row in variants.qubits))
+    least = int(min(row.sum() for row in variants.qubits))
+    most = int(chip.room.sum()) // least
     best = add_copies(variants, chip, start, most, seed)
     yield best
-    for turn, share in enumerate(_MORE):
-        if late():
+    hot, cold = max(0.5, _HOT * least), max(0.2, _COLD * least)
+    for turn in range(_TURNS if len(best) <= _MANY else _FEW_TURNS):
+        if late() or len(best) == most:
             return
-        size = min(most, max(len(best) + 1, int(share * max(len(best), len(start)))))
-        known = start if len(start) > len(best) else best
-        trial = np.zeros((size, 3), dtype=np.int32)
-        trial[: len(known)] = known[:size]
-        over = anneal_copies(
-            variants, chip, trial, min(size, len(known)), _CHIP_MOVES, 0.5, 0.2, seed + turn
-        )
+        trial = np.zeros((len(best) + 1, 3), dtype=np.int32)
+        trial[:-1] = best
+        moves = _CHIP_MOVES
+        over = anneal_copies(variants, chip, trial, len(best), moves, hot, cold, seed + turn)
         if over < 1 << 30:
             found = add_copies(variants, chip, trial, most, seed)
             if len(found) > len(best):

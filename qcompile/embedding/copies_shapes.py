@@ -19,7 +19,7 @@ from qcompile.embedding.copies_records import Variants
 from qcompile.embedding.kernel_input import KernelInput, Owner
 from qcompile.stages.machine import Machine
 
-__all__ = ["Places", "Shape", "oriented", "places_of", "shapes_near", "variants_of"]
+__all__ = ["Places", "Shape", "oriented", "places_of", "shape_of", "shapes_near", "variants_of"]
 
 Ints = NDArray[np.int32]
 _ORIENTATIONS = 8
@@ -115,7 +115,11 @@ def places_of(machine: Machine) -> Places:
 
 def oriented(shape: Shape, places: Places) -> Iterator[Shape]:
     """Yield the shape turned and reflected in every way that the graph allows, at the corner."""
-    for way in range(_ORIENTATIONS if places.turns else 1):
+    if not places.turns:
+        yield shape
+        yield _across(shape, places)
+        return
+    for way in range(_ORIENTATIONS):
         kind, x, y = shape.kind, shape.x, shape.y
         if way & 4:
             kind, x, y = 1 - kind, y, x
@@ -124,6 +128,18 @@ def oriented(shape: Shape, places: Places) -> Iterator[Shape]:
         if way & 2:
             y = -y - places.half * (kind == 0)
         yield replace(shape, kind=kind, x=x - x.min(), y=y - y.min())
+
+
+def _across(shape: Shape, places: Places) -> Shape:
+    """Return a shape on Pegasus reflected at the falling diagonal: its graph has no other way.
+
+    Line k of a cell becomes line 11 - k of the other direction. A qubit begins after the border of
+    its cell and ends after the next one, so that its reflection begins a cell earlier.
+    """
+    kind = len(places.upright) - 1 - shape.kind
+    upright = places.upright[kind]
+    x, y = -shape.y - np.where(upright, 0, 1), -shape.x - np.where(upright, 1, 0)
+    return replace(shape, kind=kind, x=x - x.min(), y=y - y.min())
 
 
 def shape_of(owner: Owner, inputs: KernelInput, places: Places) -> Shape:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from qcompile.embedding.copies_shapes import Places, Shape
 from qcompile.embedding.kernel_input import KernelInput
 
-__all__ = ["chains_on_tracks", "mended_copies"]
+__all__ = ["Chains", "chains_on_tracks", "mended_copies"]
 
 Ints = NDArray[np.int32]
+Chains: TypeAlias = tuple[tuple[int, ...], ...]
 Line: TypeAlias = tuple[int, int]  # kind and the coordinate that all its qubits share
 _TAKEN = -2  # owner of a qubit that belongs to another copy: neither free nor a variable
 _MOST_STEPS = 3000  # of the search for the tracks of one line
@@ -112,16 +113,19 @@ def _chains(
 
 
 def mended_copies(
-    copies: Sequence[list[list[int]] | None], inputs: KernelInput
-) -> list[tuple[tuple[int, ...], ...]]:
+    copies: Sequence[list[list[int]] | None],
+    inputs: KernelInput,
+    free: NDArray[np.bool_] | None = None,
+) -> list[Chains]:
     """Return the chains, as qubits of the machine, of all copies that the working graph allows.
 
-    Copies that lack a coupler are connected again through qubits that no other copy uses.
+    Copies that lack a coupler are connected again through qubits that no other copy uses; if
+    `free` is given, only through these.
     """
     from qcompile.embedding.chain_kernels import layout_of, settle, trim_all
 
     whole = _whole(copies, inputs)
-    taken = np.zeros(inputs.qubits, dtype=np.bool_)
+    taken = np.zeros(inputs.qubits, dtype=np.bool_) if free is None else ~free
     found: list[list[list[int]]] = []
     for number, chains in enumerate(copies):
         if chains is not None and number in whole:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -12,12 +13,14 @@ from qcompile.files.guarded import (
     check_finite,
     check_header,
     explained,
+    finite,
     header_of,
     numbers,
     preparation_from_dict,
     read_json,
 )
 from qcompile.stages.arrays import frozen
+from qcompile.stages.calibration import Calibration
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.source import ClassifierSource
 
@@ -31,6 +34,7 @@ def save_classifier(classifier: Classifier, path: str | Path) -> None:
         "weights": classifier.weights.tolist(),
         "preparation": classifier.preparation.to_dict(),
         "source": classifier.source.to_dict(),
+        **_calibration_to_dict(classifier.calibration),
     }
     with write_atomically(path) as stream:
         stream.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
@@ -49,4 +53,20 @@ def load_classifier(path: str | Path) -> Classifier:
             if array is not None:
                 check_finite(array)
         source = ClassifierSource.of(as_record(content["source"]))
-        return Classifier(weights, preparation, source)
+        calibration = _calibration_of(content.get("calibration"))
+        return Classifier(weights, preparation, source, calibration)
+
+
+def _calibration_to_dict(calibration: Calibration | None) -> dict[str, Any]:
+    """Return the entry of a file; a classifier without calibration has none."""
+    if calibration is None:
+        return {}
+    values = {"slope": calibration.slope, "intercept": calibration.intercept}
+    return {"calibration": values}
+
+
+def _calibration_of(values: Any) -> Calibration | None:
+    if values is None:
+        return None
+    own = as_record(values)
+    return Calibration(finite(own["slope"]), finite(own["intercept"]))

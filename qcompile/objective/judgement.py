@@ -44,7 +44,7 @@ class Judgement(Record):
     """What is known about a classifier, and what its user should be told (`notes`).
 
     `energy_of_zero` is the energy of all weights 0; None for a step from other weights. `error`
-    and `baseline` are of the rows it was trained on; None if those are not at hand.
+    and `baseline` are of the rows it was trained on, so many `rows`; None if those are not at hand.
     """
 
     energy: float
@@ -52,6 +52,7 @@ class Judgement(Record):
     error: float | None = None
     baseline: float | None = None
     notes: tuple[str, ...] = ()
+    rows: int | None = None
 
 
 def judge(
@@ -83,7 +84,7 @@ def judge(
     elif learnt_nothing(rows, weights):
         notes.append(no_better(rows, weights, _advice(rows)))
     error, baseline = rows.error(weights), rows.baseline_error
-    return Judgement(energy, zero, error, baseline, tuple(notes))
+    return Judgement(energy, zero, error, baseline, tuple(notes), len(rows))
 
 
 def _energy_of_zero(problem: Problem) -> float | None:

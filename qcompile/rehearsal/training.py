@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from qcompile.runtime.timing import passing
 from qcompile.solvers.noise import MachineModel
 from qcompile.solvers.options import SolveOptions
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.interval import ErrorInterval
 from qcompile.stages.record import Record
 from qcompile.training.rounds import RoundOptions
 from qcompile.training.train import Trained, train
@@ -49,6 +50,7 @@ class TrainingRehearsal(Record):
     `rounds_without` and `objective_without` are those of the same training by simulated annealing,
     without a machine; `descent_objective` is that of L-BFGS, None if it was not run. `weights` is
     the most that a round may change. `interrupted` says that fewer draws were made than asked for.
+    `rows` are counted by part of the data.
     """
 
     machine: str
@@ -62,6 +64,7 @@ class TrainingRehearsal(Record):
     errors_without: dict[str, float]
     descent_objective: float | None
     interrupted: bool = False
+    rows: dict[str, int] = field(default_factory=dict)
 
     @property
     def rounds(self) -> Figure:
@@ -86,6 +89,14 @@ class TrainingRehearsal(Record):
             for part, error in self.errors_without.items()
         }
 
+    @property
+    def intervals(self) -> dict[str, ErrorInterval]:
+        """The exact 95% interval of each error without errors of a machine."""
+        return {
+            part: ErrorInterval.of(self.errors_without[part], rows)
+            for part, rows in self.rows.items()
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values by key, figures over the draws among them."""
         return super().to_dict() | {
@@ -93,6 +104,7 @@ class TrainingRehearsal(Record):
             "objective_above": self.objective_above,
             "share_of_chains_broken": self.broken,
             "errors_above": self.errors_above,
+            "intervals": self.intervals,
         }
 
 
@@ -207,4 +219,5 @@ def _told(
         objective_without=ideal.objective,
         errors_without=dict(ideal.errors),
         descent_objective=compared[0] if compared else None,
+        rows=dict(ideal.rows),
     )

@@ -22,6 +22,7 @@ from qcompile.report.result_figures import (
 )
 from qcompile.report.run import Run
 from qcompile.report.words import many, number
+from qcompile.stages.interval import exact_interval
 
 __all__ = ["report_of"]
 
@@ -120,7 +121,12 @@ def _facts(run: Run) -> Iterable[tuple[str, str]]:
         yield "bits a weight", f"{problem.encoding.bits}"
     for confusion in confusions_of(run):
         wrong, usual = (n / confusion.rows for n in (confusion.wrong, confusion.baseline))
-        yield f"error, {confusion.part}", f"{wrong:.2%} (baseline {usual:.2%})"
+        low, high = exact_interval(confusion.wrong, confusion.rows)
+        yield (
+            f"error, {confusion.part}",
+            f"{wrong:.2%} of {confusion.rows:,} rows, 95% interval {low:.2%} to {high:.2%} "
+            f"(baseline {usual:.2%})",
+        )
 
 
 def _made(run: Run) -> Iterable[tuple[str, str]]:

@@ -10,6 +10,7 @@ from qcompile.report.elements import bins, figure, key, lead, table
 from qcompile.report.figures import Confusion, Energies, Weights
 from qcompile.report.markup import Markup, plain, tag
 from qcompile.report.words import many, number
+from qcompile.stages.interval import exact_interval
 from qcompile.training.risks import Risk
 
 __all__ = ["confusion_section", "energy_section", "risk_section", "weight_section"]
@@ -134,8 +135,10 @@ def _matrix(found: Confusion) -> Markup:
         cell(found.false_positive, "wrong", "false alarm"),
         cell(found.true_negative, "right", "right"),
     )
+    low, high = exact_interval(found.wrong, found.rows)
     error = (
-        f"{found.wrong:,} of {found.rows:,} wrong, {found.wrong / found.rows:.2%}; baseline, "
+        f"{found.wrong:,} of {found.rows:,} wrong, {found.wrong / found.rows:.2%} (95% interval "
+        f"{low:.2%} to {high:.2%}); baseline, "
         f"always the more common label: {found.baseline / found.rows:.2%}"
     )
     caption = tag("caption", f"{plain(found.part)}: {error}")

@@ -201,10 +201,10 @@ def _trials(trials: Sequence[L2Trial], chosen: float | None) -> Markup:
         log=(True, False),
     )
     rows = [
-        (f"{trial.l2:.4g}", f"{trial.error:.2%}", f"{trial.spread:.2%}")
+        (f"{trial.l2:.4g}", f"{trial.error:.2%}", f"{trial.spread:.2%}", f"{trial.deviation:.2%}")
         for trial in reversed(ordered)
     ]
-    head = ("l2", "validation error", "standard error")
+    head = ("l2", "validation error", "standard error", f"deviation of {best.folds} folds")
     numbers = tag("details", tag("summary", "The numbers"), table(rows, head))
     names = key(("a", "mean over the folds, with its standard error"))
     return figure("Choice of the price of the weights", picture, names, numbers)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, Matrix
+from qcompile.stages.calibration import Calibration
 from qcompile.stages.dataset import answers
 from qcompile.stages.display import Displayed, many, quoted
 from qcompile.stages.labels import label_text
@@ -24,12 +25,14 @@ __all__ = ["Classifier"]
 class Classifier(Displayed):
     """A linear classifier for raw rows: prepare them, multiply by the weights, take the sign.
 
-    `source` says which data it was trained on, and how the weights were found.
+    `source` says which data it was trained on, and how the weights were found. `calibration` turns
+    decisions into probabilities; None if it was not fitted.
     """
 
     weights: Floats
     preparation: Preparation
     source: ClassifierSource = field(default_factory=ClassifierSource)
+    calibration: Calibration | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "source", ClassifierSource.of(self.source))
@@ -49,6 +52,7 @@ class Classifier(Displayed):
             "weights": ", ".join(f"{w:.4g}" for w in self.weights[:20].tolist()),
             "features": len(self.weights),
             "preparation": self.preparation,
+            "calibration": self.calibration,
             "energy": source.energy,
             "rank": source.rank,
             "solver": source.solver,
@@ -64,6 +68,15 @@ class Classifier(Displayed):
         """Return a label of the training data for each raw row; a decision of 0 is negative."""
         return self.preparation.labels(answers(self.decision_function(rows)))
 
+    def probabilities(self, rows: Matrix) -> Floats:
+        """Return the probability of the positive label for each raw row."""
+        if self.calibration is None:
+            raise InputError(
+                "this classifier has no calibration, which probabilities need: fit "
+                "PolynomialLossClassifier and take its classifier_, or use decision_function()"
+            )
+        return self.calibration.probabilities(self.decision_function(rows))
+
     @property
     def used_columns(self) -> NDArray[np.int64]:
         """The raw columns whose weights are not 0."""
@@ -71,6 +84,32 @@ class Classifier(Displayed):
         columns = np.arange(made.raw_features) if made.columns is None else made.columns
         own = self.weights[:-1] if made.bias else self.weights
         return np.asarray(columns[own != 0], dtype=np.int64)
+
+    def raw_weights(self) -> tuple[Floats, float]:
+        """Return a weight for each raw column, in units of the data, and the intercept.
+
+        Their decision, rows·weights + intercept, is that of `decision_function`. Raise InputError
+        if rows are brought to unit norm: no weights of raw columns do the same then.
+
+        >>> made = Preparation(1, center=np.array([3.0]), scale=np.array([2.0]), bias=True)
+        >>> Classifier(np.array([4.0, 1.0]), made).raw_weights()
+        (array([2.]), -5.0)
+        """
+        made = self.preparation
+        if made.unit_norm:
+            raise InputError(
+                "rows are brought to unit norm, so that raw columns have no weights of their own; "
+                'train with scale="robust" or "standard"'
+            )
+        own = self.weights[:-1] if made.bias else self.weights
+        intercept = float(self.weights[-1]) if made.bias else 0.0
+        if made.scale is not None:
+            own = own / made.scale
+        if made.center is not None:
+            intercept -= float(own @ made.center)
+        full = np.zeros(made.raw_features)
+        full[slice(None) if made.columns is None else made.columns] = own
+        return full, intercept
 
     def missing_columns(self, rows: Matrix) -> NDArray[np.int64]:
         """Return the used columns that are 0 in all of these raw rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +38,8 @@ _OLD_NAMES = {"range_": "weight_range"}
 class Trial(Record):
     """A setting of a grid, the mean of its validation error and the standard error of that mean.
 
-    `varied` names the options that the grid varies, as in `GRID_NAMES`.
+    `varied` names the options that the grid varies, as in `GRID_NAMES`. `folds` is the number of
+    errors that the mean was taken over.
     """
 
     bits: int
@@ -45,6 +47,12 @@ class Trial(Record):
     error: float
     spread: float
     varied: tuple[str, ...]
+    folds: int = 0
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the errors of the folds."""
+        return self.spread * math.sqrt(self.folds)
 
     @property
     def setting(self) -> dict[str, Any]:
@@ -54,8 +62,12 @@ class Trial(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the setting and the errors by key."""
-        errors = {"validation error": self.error, "standard error": self.spread}
-        return self.setting | errors
+        return self.setting | {
+            "validation error": self.error,
+            "standard error": self.spread,
+            "standard deviation": self.deviation,
+            "folds": self.folds,
+        }
 
 
 def cross_validate(
@@ -136,7 +148,7 @@ class _Plan:
     def tried(self, errors: Floats, varied: tuple[str, ...]) -> Trial:
         """Return the record of the setting and its errors on the folds."""
         spread = float(np.std(errors, ddof=1) / np.sqrt(len(errors)))
-        return Trial(self.bits, self.loss, float(np.mean(errors)), spread, varied)
+        return Trial(self.bits, self.loss, float(np.mean(errors)), spread, varied, len(errors))
 
 
 @dataclass(frozen=True, eq=False)

@@ -110,6 +110,7 @@ def train_in_rounds(work: RoundsTask) -> Trained:
         rounds=found.rounds,
         trials=tuple(trials),
         ended=found.ended,
+        rows={name: len(part) for name, part in parts.items() if part is not None},
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
@@ -58,16 +59,16 @@ class StepSolver(Protocol):
     def ended(self) -> str:
         """Why a training that was resumed had ended, or nothing."""
 
-    def stored(self, place: Place) -> Qubo | None:
-        """Return the problem of a round that was begun before, which is gone on with."""
+    def stored(self, place: Place) -> tuple[Qubo, ...]:
+        """Return the problems of a round that was begun before, which is gone on with."""
 
     def refusal(self, place: Place) -> str:
         """Return why a new round cannot be paid for, or nothing."""
 
     def sample(
-        self, problem: Pubo | Qubo, place: Place, *, seed: int, keep: int
-    ) -> tuple[Samples, Pubo | Qubo]:
-        """Return the lowest samples of a step, and the problem that was solved."""
+        self, problems: Sequence[Pubo | Qubo], place: Place, *, seed: int, keep: int
+    ) -> list[tuple[Samples, Pubo | Qubo]]:
+        """Return the lowest samples of each step, and the problem that was solved."""
 
 
 def step_size(features: int, most: int, *, bits: int, block: int | None, place: str) -> int:
@@ -131,21 +132,24 @@ class Inner:
         """Nothing: a training on this computer is not resumed."""
         return ""
 
-    def stored(self, place: Place) -> Qubo | None:
-        """Return None: no round was begun before."""
-        return None
+    def stored(self, place: Place) -> tuple[Qubo, ...]:
+        """Return nothing: no round was begun before."""
+        return ()
 
     def refusal(self, place: Place) -> str:
         """Return nothing: rounds cost no money here."""
         return ""
 
     def sample(
-        self, problem: Pubo | Qubo, place: Place, *, seed: int, keep: int
-    ) -> tuple[Samples, Pubo | Qubo]:
-        """Return the lowest samples of a step, and the problem that was solved.
+        self, problems: Sequence[Pubo | Qubo], place: Place, *, seed: int, keep: int
+    ) -> list[tuple[Samples, Pubo | Qubo]]:
+        """Return the lowest samples of each step, and the problem that was solved.
 
         `keep` of them are enough, but the chains of more tell how many break.
         """
+        return [self._one(own, seed=seed + k, keep=keep) for k, own in enumerate(problems)]
+
+    def _one(self, problem: Pubo | Qubo, *, seed: int, keep: int) -> tuple[Samples, Pubo | Qubo]:
         options = self.options
         if options.solver not in ("anneal", "exact") and isinstance(problem, Pubo):
             problem, keep = quadratize(problem), max(keep, options.keep)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -46,11 +47,20 @@ PATH = tuple(10.0 ** (exponent / 2) for exponent in range(3, -4, -1))
 
 @dataclass(frozen=True)
 class L2Trial(Record):
-    """A price of the weights, its mean validation error and the standard error of that mean."""
+    """A price of the weights, its mean validation error and the standard error of that mean.
+
+    `folds` is the number of errors that the mean was taken over.
+    """
 
     l2: float
     error: float
     spread: float
+    folds: int = 0
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the errors of the folds."""
+        return self.spread * math.sqrt(self.folds)
 
     @property
     def setting(self) -> dict[str, Any]:
@@ -59,7 +69,13 @@ class L2Trial(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values by key."""
-        return {"l2": self.l2, "validation error": self.error, "standard error": self.spread}
+        return {
+            "l2": self.l2,
+            "validation error": self.error,
+            "standard error": self.spread,
+            "standard deviation": self.deviation,
+            "folds": self.folds,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +123,7 @@ def choose_l2(
     means = table.mean(axis=0)
     spread = table.std(axis=0, ddof=1) / np.sqrt(len(table)) if len(table) > 1 else 0 * means
     trials = [
-        L2Trial(price, float(mean), float(own))
+        L2Trial(price, float(mean), float(own), len(table))
         for price, mean, own in zip(work.path, means, spread, strict=True)
     ]
     return sorted(trials, key=lambda trial: trial.error)

@@ -8,7 +8,7 @@ made again from its folder by making all of its rounds in order.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -90,12 +90,12 @@ class LeapSteps:
         """Why the training had ended before it was resumed, or nothing."""
         return self._progress.ended
 
-    def stored(self, place: Place) -> Qubo | None:
+    def stored(self, place: Place) -> tuple[Qubo, ...]:
         """Return the problem of a round that was begun before, unless it has no answer."""
         if place not in self._known:
             self._known[place] = self._begun(place)
         known = self._known[place]
-        return None if known is None else known[1]
+        return () if known is None else (known[1],)
 
     def _begun(self, place: Place) -> tuple[Job, Qubo] | None:
         for job in reversed(self.training.attempts(place)):
@@ -116,9 +116,10 @@ class LeapSteps:
         return BUDGET if each is None or self.seconds + each > budget + _ROUNDING else ""
 
     def sample(
-        self, problem: Pubo | Qubo, place: Place, *, seed: int, keep: int
-    ) -> tuple[Samples, Pubo | Qubo]:
+        self, problems: Sequence[Pubo | Qubo], place: Place, *, seed: int, keep: int
+    ) -> list[tuple[Samples, Pubo | Qubo]]:
         """Send the problem of a round unless it was sent, wait, and return the lowest samples."""
+        (problem,) = problems
         self.stored(place)
         known = self._known.pop(place)
         if known is None:
@@ -134,7 +135,7 @@ class LeapSteps:
         reported = machine_seconds(samples)
         # an answer that states no time counts as predicted
         self.seconds += (job.cost.seconds or 0.0) if reported is None else reported
-        return samples, qubo
+        return [(samples, qubo)]
 
     def _go_on(self, job: Job) -> Samples | None:
         """Return the samples of a round that was begun before; without the network if possible."""

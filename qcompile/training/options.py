@@ -25,6 +25,7 @@ class TrainOptions(DataAndLossOptions, total=False):
     step_bits: int | None
     radius: float | None
     width: float
+    copies: int
     solver: Any
     reads: int
     keep: int
@@ -45,7 +46,7 @@ _READING = (
 )
 _PREPARING = ("features", "scale", "bias")
 _LOSS = ("order", "fit_to", "omega", "coefficients", "prior_std", "weight_range")
-_ROUNDS = ("starts", "block", "step_bits", "radius", "width")
+_ROUNDS = ("starts", "block", "step_bits", "radius", "width", "copies")
 _SEARCH = ("solver", "reads", "keep", "sweeps")
 
 

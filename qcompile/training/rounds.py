@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -52,6 +52,7 @@ _PATIENCE, _SETTLED = 5, 2e-5  # rounds that together changed the objective by l
 _MANY = 150  # weights, which come nearer in smaller changes: half of it
 _MOST_ROUNDS = 100
 _CANDIDATES = 8
+_MOST_COPIES = 16
 # Reasons for which no other start is tried.
 _FINAL = ("interrupted", "time limit", "budget", "cancelled")
 
@@ -66,7 +67,8 @@ class RoundOptions:
     (seconds) end the training. `starts` is the number of trainings from different weights, of
     which the best is kept: the least-squares classifier, 0, then at random. `radius` and `width`
     are those of the first round. `candidates` of the lowest samples of each round are judged by
-    the true objective.
+    the true objective. With `copies` a round solves so many problems, each with another radius from
+    a half to twice the present one, and all samples are judged together.
     """
 
     l2: float | None = None
@@ -79,6 +81,7 @@ class RoundOptions:
     radius: float | None = None
     width: float = _FIRST_WIDTH
     candidates: int = _CANDIDATES
+    copies: int = 1
 
     def __post_init__(self) -> None:
         for name, value in (("radius", self.radius), ("width", self.width)):
@@ -90,6 +93,8 @@ class RoundOptions:
             count = getattr(self, name)
             if count is not None and count < 1:
                 raise InputError(f"{name} {count}; expected at least 1")
+        if not 1 <= self.copies <= _MOST_COPIES:
+            raise InputError(f"{self.copies} copies; expected 1 to {_MOST_COPIES} step sizes")
         if self.degree not in (2, 3):
             raise InputError(f"degree {self.degree} of a step; expected 2 or 3")
         if self.bits is not None and not 1 <= self.bits <= 8:
@@ -276,7 +281,7 @@ def _go(task: Task, run: _Run, state: _State, first: Place, until: float) -> str
     """Make rounds until steps become short; return why they ended."""
     for number in range(task.options.rounds):
         place = first._replace(number=number)
-        if task.inner.stored(place) is None:  # a round that was begun is ended
+        if not task.inner.stored(place):  # a round that was begun is ended
             reason = task.inner.ended or _reason(task, state, until) or task.inner.refusal(place)
             if reason:
                 return reason
@@ -306,42 +311,74 @@ def _has_settled(state: _State, size: int) -> bool:
     return len(values) > count and values[-count - 1] - values[-1] < little
 
 
-def _problem(task: Task, state: _State, place: Place) -> tuple[LocalFit, Pubo | Qubo]:
-    """Fit around the weights, and return the fit and the problem of a round.
+def _problems(task: Task, state: _State, place: Place) -> tuple[LocalFit, Sequence[Pubo | Qubo]]:
+    """Fit around the weights, and return the fit and the problems of a round.
 
-    The problem of a round that was begun before is the one that was sent.
+    The problems of a round that was begun before are those that were sent.
     """
     around = Around(state.width, 1.0, task.options.degree, task.l2)
     known = task.inner.stored(place)
-    if known is not None and isinstance(known.encoding, Step):
-        centre = np.array(known.encoding.centre)
-        return _fit(task, centre, around, known.encoding.members), known
+    if known and isinstance(known[0].encoding, Step):
+        centre = np.array(known[0].encoding.centre)
+        return _fit(task, centre, around, known[0].encoding.members), known
     fit = _fit(task, state.weights, around, _block(task, state, place))
-    return fit, discretize_step(fit, state.radius, task.options.bits)
+    sizes = [state.radius * share for share in _shares(task.options.copies)]
+    return fit, [discretize_step(fit, size, task.options.bits) for size in sizes]
+
+
+def _shares(copies: int) -> list[float]:
+    """Return the step sizes of a round as shares of the radius.
+
+    >>> _shares(1), _shares(3)
+    ([1.0], [0.5, 1.0, 2.0])
+    """
+    return [1.0] if copies == 1 else (2.0 ** np.linspace(-1, 1, copies)).tolist()
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """The best sample of a round by the true objective, and the problem that it belongs to."""
+
+    value: float
+    weights: Floats
+    rank: int
+    samples: Samples
+    problem: Pubo | Qubo
+
+
+def _judge(task: Task, found: Sequence[tuple[Samples, Pubo | Qubo]], lowest: _Lowest) -> _Judged:
+    """Judge the lowest samples of every problem of a round."""
+    best: _Judged | None = None
+    for samples, problem in found:
+        # the samples are distinct and in order of energy
+        weights = problem.decode(samples.bits[: task.options.candidates])
+        values = task.objective(weights)
+        lowest.add(weights, values)
+        rank = int(np.argmin(values))
+        if best is None or values[rank] < best.value:
+            best = _Judged(float(values[rank]), weights[rank], rank, samples, problem)
+    assert best is not None
+    return best
 
 
 def _round(task: Task, state: _State, place: Place, lowest: _Lowest) -> None:
     """Fit, solve and judge once; move if a sample is better."""
     began = time.perf_counter()
-    options = task.options
-    fit, problem = _problem(task, state, place)
+    fit, problems = _problems(task, state, place)
     with muted():
-        samples, problem_solved = task.inner.sample(
-            problem, place, seed=_seed(task, place), keep=options.candidates
+        found = task.inner.sample(
+            problems, place, seed=_seed(task, place), keep=task.options.candidates
         )
-    # the samples are distinct and in order of energy
-    weights = problem.decode(samples.bits[: options.candidates])
-    values = task.objective(weights)
-    lowest.add(weights, values)
-    rank = int(np.argmin(values))
-    reached = float(values[rank]) - state.objective
+    best = _judge(task, found, lowest)
+    reached, radius, width = best.value - state.objective, state.radius, state.width
     taken = reached < 0
-    radius, width = state.radius, state.width
+    expected = float(best.samples.energies[0]) - fit.constant
     if taken:
-        state.weights, state.objective = weights[rank], float(values[rank])
-        state.problem, state.samples = problem_solved, samples
-    expected = float(samples.energies[0]) - fit.constant
-    if taken and reached < _TRUSTED * expected:
+        state.weights, state.objective = best.weights, best.value
+        state.problem, state.samples = best.problem, best.samples
+    if len(found) > 1 and taken and isinstance(best.problem.encoding, Step):
+        state.radius = best.problem.encoding.radius  # of several step sizes the best one stays
+    elif taken and reached < _TRUSTED * expected:
         state.radius *= _GROWTH
     elif not taken:
         state.radius *= _shrinkage(len(fit.block), len(state.weights))
@@ -358,12 +395,18 @@ def _round(task: Task, state: _State, place: Place, lowest: _Lowest) -> None:
             weights=len(fit.block),
             expected=expected,
             reached=reached,
-            rank=rank if taken else None,
-            broken=float(np.mean(samples.chain_breaks)) if len(samples) else 0.0,
+            rank=best.rank if taken else None,
+            broken=_broken([samples for samples, _ in found]),
             seconds=time.perf_counter() - began,
-            machine_seconds=machine_seconds(samples),
+            machine_seconds=machine_seconds(best.samples),
         )
     )
+
+
+def _broken(found: Sequence[Samples]) -> float:
+    """Return the mean share of broken chains of all problems of a round."""
+    shares = [float(np.mean(own.chain_breaks)) for own in found if len(own)]
+    return float(np.mean(shares)) if shares else 0.0
 
 
 def _shrinkage(moved: int, features: int) -> float:

@@ -244,6 +244,7 @@ def _by_one_polynomial(
             *judge(problem, classifier.weights, energy, rows).notes,
             *_fewer_reads(samples, options),
         ),
+        rows={name: len(part) for name, part in named.items() if part is not None},
     )
 
 

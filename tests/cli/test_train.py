@@ -92,7 +92,7 @@ def test_a_classifier_that_learnt_nothing_is_told(
     assert "no better than always giving" in told.err and "a smaller --l2" in told.err
     assert main(["train", str(file)]) == 0
     told = capsys.readouterr()
-    assert told.err == "" and re.search(r"^train error +0\.0000$", told.out, re.MULTILINE)
+    assert told.err == "" and re.search(r"^train error +0\.0000 of ", told.out, re.MULTILINE)
 
 
 def test_a_model_never_replaces_its_validation_data(

@@ -4,18 +4,25 @@ from itertools import combinations
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
+from dwave.embedding import diagnose_embedding
 
 from qcompile import (
     Embedding,
     InputError,
     Machine,
     Qubo,
+    complete_chains,
     complete_copies,
     find_copies,
     load_machine,
     quadratize,
 )
+from qcompile.embedding.complete import complete_qubo
+from qcompile.embedding.copies_shapes import oriented, places_of, shape_of
+from qcompile.embedding.copies_tracks import chains_on_tracks
+from qcompile.embedding.kernel_input import KernelInput
 from tests.problems import polynomial
 
 
@@ -82,3 +89,30 @@ def test_copies_of_complete_graphs_are_whole_and_the_same_every_time() -> None:
     assert complete_copies(machine, 8) == found
     with pytest.raises(InputError, match="copies=400"):
         complete_copies(machine, 8, copies=400)
+
+
+@pytest.mark.slow
+def test_the_largest_pegasus_takes_25_copies_of_a_complete_graph_of_31_by_oceans_judge() -> None:
+    machine = load_machine("advantage")
+    found = complete_copies(machine, 31)
+    assert len(found) >= 25
+    used = [q for copy in found for chain in copy.chains for q in chain]
+    assert len(used) == len(set(used))
+    complete = nx.complete_graph(31)
+    for copy in found:
+        assert not list(diagnose_embedding(copy.to_ocean(), complete, machine.graph))
+
+
+def test_a_shape_on_pegasus_stays_whole_when_it_is_reflected() -> None:
+    machine, qubo = load_machine("pegasus4"), complete_qubo(6)
+    inputs, places = KernelInput(qubo, machine), places_of(machine)
+    chains = complete_chains(machine, 6).chains
+    owner = np.full(inputs.qubits, -1, dtype=np.int32)
+    for variable, chain in enumerate(chains):
+        owner[np.searchsorted(machine.nodes, chain)] = variable
+    for way in oriented(shape_of(owner, inputs, places), places):
+        corner = np.zeros((1, 2), dtype=np.int32)
+        (laid,) = chains_on_tracks([way], corner, places)
+        assert laid is not None
+        for a, b in combinations([machine.nodes[chain].tolist() for chain in laid], 2):
+            assert any(machine.graph.has_edge(p, q) for p in a for q in b)

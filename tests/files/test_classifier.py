@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from qcompile import (
+    Calibration,
     Classifier,
     InputError,
     Preparation,
@@ -51,3 +52,36 @@ def test_labels_of_text_and_the_columns_of_a_table_come_back(tmp_path: Path) -> 
     assert found.error(np.array([[2.0], [-2.0]]), np.array(["yes", "yes"])) == 0.5
     with pytest.raises(InputError, match="label maybe was never seen"):
         found.error(np.array([[2.0]]), np.array(["maybe"]))
+
+
+def test_a_calibration_goes_to_the_file_and_back(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    plain = Classifier(np.array([1.0, 2.0]), identity(2))
+    save_classifier(plain, path)
+    assert "calibration" not in json.loads(path.read_text())
+    assert load_classifier(path).calibration is None
+    calibrated = Classifier(plain.weights, plain.preparation, calibration=Calibration(1.5, -0.25))
+    save_classifier(calibrated, path)
+    assert load_classifier(path).calibration == Calibration(1.5, -0.25)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "text",
+        [1.0, 2.0],
+        {"slope": 1.0},
+        {"slope": "1", "intercept": 0.0},
+        {"slope": True, "intercept": 0.0},
+        {"slope": None, "intercept": 0.0},
+        {"slope": 1.0, "intercept": 10**400},
+    ],
+)
+def test_a_hostile_calibration_is_refused(value: object, tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    save_classifier(Classifier(np.array([1.0, 2.0]), identity(2)), path)
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "calibration": value}))
+    with pytest.raises(QcompileError, match=r"model\.json") as caught:
+        load_classifier(path)
+    assert "\n" not in str(caught.value)

@@ -124,11 +124,16 @@ def test_a_long_table_is_folded_and_a_short_one_is_not() -> None:
 
 
 def test_the_choice_of_the_price_is_drawn() -> None:
-    trials = (L2Trial(0.001, 0.05, 0.01), L2Trial(0.1, 0.25, 0.02), L2Trial(0.01, 0.125, 0.03))
+    trials = (
+        L2Trial(0.001, 0.05, 0.01, 4),
+        L2Trial(0.1, 0.25, 0.02, 4),
+        L2Trial(0.01, 0.125, 0.03, 4),
+    )
     text = rounds_of(Trace((some_round(0, 0),), 0.2, None, 0.001, trials, chained=False))
     element = section(text, "rounds")
     found = table(element)
-    assert found["0.01"] == ["12.50%", "3.00%"] and found["0.1"] == ["25.00%", "2.00%"]
+    assert found["0.01"] == ["12.50%", "3.00%", "6.00%"]
+    assert found["0.1"] == ["25.00%", "2.00%", "4.00%"]
     assert "0.001, the best of 3 by cross-validation" in words(element)
     chart = picture(element, "Validation error for each price of the weights")
     (line,) = chart.points("curve a")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import qcompile
 from qcompile import (
     Classifier,
     Dataset,
@@ -76,3 +77,23 @@ def test_errors_are_counted_on_decisions_and_zero_is_negative() -> None:
     assert replace(found.preparation, negative=None).unknown_labels([2, 7]) == []
     with pytest.raises(InputError, match="label 3 was never seen"):
         found.error_of(np.zeros(1), np.array([3.0]))
+
+
+@pytest.mark.parametrize("scale", ["none", "standard", "robust", "max-abs"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_weights_in_units_of_the_data_decide_alike(scale: str, bias: bool) -> None:
+    raw = qcompile.read("breast-cancer")
+    rows = qcompile.prepare(raw, scale=scale, features=7, bias=bias)
+    drawn = np.random.default_rng(3).normal(size=rows.features)
+    model = qcompile.Classifier(drawn, rows.preparation)
+    weights, intercept = model.raw_weights()
+    assert weights.shape == (raw.features,) and np.count_nonzero(weights) == 7
+    x = np.asarray(raw.x.toarray() if hasattr(raw.x, "toarray") else raw.x)
+    assert np.allclose(x @ weights + intercept, model.decision_function(x))
+
+
+def test_rows_of_unit_norm_have_no_weights_of_raw_columns() -> None:
+    rows = qcompile.prepare(qcompile.read("breast-cancer"), scale="unit-norm")
+    model = qcompile.Classifier(np.ones(rows.features), rows.preparation)
+    with pytest.raises(InputError, match="unit norm"):
+        model.raw_weights()

@@ -178,6 +178,7 @@ def test_nothing_is_sent_if_the_cost_is_refused(server: Sapi, rows: Dataset) -> 
         ({"rounds": qcompile.RoundOptions(degree=3)}, "needs ancillas"),
         ({"block": 40}, "takes up to"),
         ({"reads": 0}, "0 reads"),
+        ({"copies": 3}, "copies= of a round"),
     ],
 )
 def test_what_a_training_on_leap_does_not_do(

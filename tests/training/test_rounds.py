@@ -267,3 +267,13 @@ def test_a_block_larger_than_the_machine() -> None:
     options = SolveOptions("mock", 10)
     with pytest.raises(InputError, match="chimera4 takes up to 16"):
         train(breast(), options=options, machine=machine, rounds=RoundOptions(block=20))
+
+
+def test_several_step_sizes_take_fewer_rounds() -> None:
+    data = breast(0.3)
+    one, three = train(data, seed=1), train(data, seed=1, copies=3)
+    assert three.l2 is not None
+    assert len(three.rounds) < len(one.rounds) / 2
+    assert three.objective - best_objective(data, three.l2) < 1e-4
+    with pytest.raises(InputError, match="expected 1 to 16 step sizes"):
+        train(data, copies=0)
