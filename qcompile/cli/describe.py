@@ -44,10 +44,11 @@ _log = logging.getLogger("qcompile")
 
 # What a summary of a compiled problem says without -v, and what it says then if it is not 0.
 _BRIEF = {
-    "data", "rows", "features", "labels", "order", "degree", "weights", "weights that may change",
-    "radius", "width", "objective around the classifier", "variables", "product_ancillas", "qubits",
-    "quadratic_terms", "fits", "exceeds_hybrid", "share_of_couplings_below_precision",
-    "expected energy loss", "dimod ancillas", "solved by pruning, weights",
+    "data", "rows", "features", "labels", "label column", "order", "degree", "weights",
+    "weights that may change", "radius", "width", "objective around the classifier", "variables",
+    "product_ancillas", "qubits", "quadratic_terms", "fits", "exceeds_hybrid",
+    "share_of_couplings_below_precision", "expected energy loss", "dimod ancillas",
+    "solved by pruning, weights",
 }  # fmt: skip
 _BRIEF_UNLESS_0 = {
     "bits removed by pruning", "dropped terms change energies by at most", "l0_ancillas",
@@ -64,6 +65,12 @@ def _label_map(preparation: Preparation) -> str:
     return f"+1 is {label_text(preparation.positive)}, -1 is {label_text(preparation.negative)}"
 
 
+def _label_column(preparation: Preparation) -> dict[str, Any]:
+    """Return which column of a table holds the labels."""
+    table = preparation.table
+    return {} if table is None or table.label is None else {"label column": table.label}
+
+
 def describe_data(data: Dataset) -> dict[str, Any]:
     """Return the summary of a data set."""
     return {
@@ -72,6 +79,7 @@ def describe_data(data: Dataset) -> dict[str, Any]:
         "features": data.features,
         "density": data.density,
         "labels": _label_map(data.preparation),
+        **_label_column(data.preparation),
         "baseline error": data.baseline_error,
     }
 
@@ -81,6 +89,7 @@ def describe_moments(moments: Moments) -> dict[str, Any]:
     described = {"data": source_name(moments), "rows": moments.count, "features": moments.features}
     if moments.preparation is not None:
         described["labels"] = _label_map(moments.preparation)
+        described |= _label_column(moments.preparation)
         described["scale"] = moments.preparation.scaling or "none"
         described["bias"] = moments.preparation.bias
     return described

@@ -15,6 +15,7 @@ from qcompile.reduction.cover import METHODS
 from qcompile.report.page import check_ending
 from qcompile.runtime import cluster
 from qcompile.solvers.solve import SOLVERS
+from qcompile.stages.labels import RowLabel
 from qcompile.stages.machine import Machine
 from qcompile.stages.preparation import SCALINGS
 
@@ -42,8 +43,33 @@ def add_data_options(
     """Add the options for reading and preparing data, with the defaults of `scale` and `bias`."""
     group = command.add_argument_group("data")
     group.add_argument(
+        "--label",
+        type=_column,
+        metavar="COLUMN",
+        help="label column of a table, by name or number (label, target, class or y, else the "
+        "last)",
+    )
+    group.add_argument(
+        "--missing",
+        default="refuse",
+        metavar="HOW",
+        help="missing values of a table: refuse, mean, median, or a number to fill in (refuse)",
+    )
+    group.add_argument(
+        "--one-hot",
+        action="store_true",
+        help="make a feature of 0 and 1 of each text in the text columns of a table",
+    )
+    group.add_argument(
+        "--ignore",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="leave out this column of a table; may be repeated",
+    )
+    group.add_argument(
         "--positive",
-        type=float,
+        type=_row_label,
         metavar="LABEL",
         help="label of the positive class; all others are negative",
     )
@@ -85,6 +111,19 @@ def add_data_options(
         help="append a feature that is always 1" + (" (default)" if bias else ""),
     )
     group.add_argument("--seed", type=int, default=0, help="random seed (0)")
+
+
+def _column(text: str) -> str | int:
+    """Return the number of a column, or its name."""
+    return int(text) if text.removeprefix("-").isdecimal() else text
+
+
+def _row_label(text: str) -> RowLabel:
+    """Return a label: a number, or a text of a table."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def add_loss_options(command: argparse.ArgumentParser, *, l2: bool = True) -> None:

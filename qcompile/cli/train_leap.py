@@ -28,7 +28,7 @@ PLACES = ("local", "rehearse", "leap")
 # Options that only a training on Leap has, and their defaults.
 _LEAP: dict[str, Any] = {
     "budget": None,
-    "label": "qcompile",
+    "job_label": "qcompile",
     "dry_run": False,
     "yes": False,
     "again": False,
@@ -56,7 +56,11 @@ def add_leap_options(command: argparse.ArgumentParser) -> None:
         help="most QPU access time of all rounds together: 2s, 500ms or 1.5",
     )
     group.add_argument(
-        "-l", "--label", default="qcompile", help="name of the job in Leap (qcompile)"
+        "-l",
+        "--job-label",
+        default="qcompile",
+        metavar="LABEL",
+        help="name of the job in Leap (qcompile)",
     )
     group.add_argument("--dry-run", action="store_true", help="show the cost and send nothing")
     group.add_argument("-y", "--yes", action="store_true", help="do not ask before sending")
@@ -120,7 +124,7 @@ def run_on_leap(work: RoundsTask, options: argparse.Namespace) -> Trained | None
         profile=options.profile,
         region=options.region,
         jobs=options.jobs,
-        label=options.label,
+        label=options.job_label,
         timeout=options.timeout,
         patience=patience_of(options),
         again=options.again,

@@ -40,6 +40,7 @@ class DataOptions:
     ignore: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "ignore", tuple(self.ignore))
         if not 0 <= self.noise <= 1:
             raise InputError(f"label noise {self.noise:g}; expected a share between 0 and 1")
         if not 0 <= self.seed < 2**32:

@@ -111,7 +111,8 @@ class SvmlightReader:
     Reports how many bytes were read, and how many there are.
     """
 
-    _piece_bytes = _PIECE_BYTES
+    _kind = "svmlight text"
+    _piece_bytes: int | None = None
 
     def __init__(
         self,
@@ -142,7 +143,7 @@ class SvmlightReader:
         """SHA-256 of the text that was read, without its compression."""
         return self._digest.hexdigest()
 
-    def __iter__(self) -> Iterator[Piece]:
+    def __iter__(self) -> Iterator[Any]:
         raw = self._open_raw()
         try:
             size = _size(raw) if self._whole is None else self._whole
@@ -218,7 +219,7 @@ class SvmlightReader:
         carry, start = b"", True
         while True:
             try:
-                block = stream.read(self._piece_bytes)
+                block = stream.read(self._piece_bytes or _PIECE_BYTES)
             except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
                 raise InputError(
                     f"{self.name}: {self._damage(kind, error)} after line {self._line - 1:,}; "
@@ -237,9 +238,7 @@ class SvmlightReader:
             cut = self._cut(text)
             carry = text[cut:]
             if len(carry) > _LONGEST_LINE:
-                raise self._error(
-                    0, f"longer than {_LONGEST_LINE >> 20} MB; is this text with one row a line?"
-                )
+                raise self._error(0, f"longer than {_LONGEST_LINE >> 20} MB; is this {self._kind}?")
             if cut:
                 yield text[:cut]
         if carry:

@@ -55,7 +55,7 @@ def read_table(
     complete, known = True, schema
     for path in file_names(source):
         reader = TableReader(path, options=options, schema=known, labelled=labelled)
-        for piece in reader:
+        for piece in reader.pieces():
             pieces.append(piece if rows is None else piece.take(rows - found))
             found += len(pieces[-1])
             used += piece.nbytes

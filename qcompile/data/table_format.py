@@ -132,7 +132,7 @@ def _is_header(cells: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
         return False
     if any(number_in(cell) is not None for own in rest for cell in own):
         return True
-    return bool(rest) and len(set(cells)) == len(cells)
+    return len(set(cells)) == len(cells)
 
 
 def _lines_of_first(text: str, delimiter: str) -> int:

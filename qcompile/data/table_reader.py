@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,7 @@ class TableReader(SvmlightReader):
     A `schema` says which columns to read; without it they are found out by the `options`.
     """
 
+    _kind = "a table"
     _piece_bytes = 1 << 24
 
     def __init__(
@@ -95,6 +96,12 @@ class TableReader(SvmlightReader):
         if self.layout is None:
             raise InputError(f"{self.name}: no rows; expected a table")
         return self.layout.schema
+
+    def pieces(self) -> Iterator[TablePiece]:
+        """Yield the pieces, which those of the text are here."""
+        for piece in self:
+            assert isinstance(piece, TablePiece)
+            yield piece
 
     def _cut(self, text: bytes) -> int:
         """Return the end of the last record that is whole: a line that ends outside of quotes."""

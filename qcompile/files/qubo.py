@@ -323,7 +323,7 @@ def _check_copies(known: Mapping[str, Any]) -> None:
             finite(known[name])
     numbers(known["loss"] or [])
     for value in (known["labels"] or {}).values():
-        if value is not None:
+        if value is not None and not isinstance(value, str):  # labels of tables may be texts
             finite(value)
 
 

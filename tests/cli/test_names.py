@@ -89,6 +89,7 @@ OWN = {
         "on": 'machine="leap", a LeapMachine, or solver="rehearse"',
         "dry_run": "confirm= is given the cost, and may return False",
         "yes": "confirm= is a function that may ask",
+        "job_label": "label of a LeapMachine; label= is a column of a table",
     },
     "solve": {"embedding": "with_chains(qubo, embedding) makes the problem to solve"},
     "submit": {

@@ -35,7 +35,7 @@ def test_a_table_is_read_as_pandas_reads_it(tmp_path: Path) -> None:
         ("a,a,y\n1,2,0\n1,2,1\n", "two columns are called 'a'"),
         ("a,b,y\n1,2,0\n1,2,1\n1,", "line 4: 2 cells; expected 3"),
         ("a,b,y\n1,2,0\n1,2,0\n", "one class only"),
-        ("a,b,y\n", "no rows"),
+        ("a,b,y\n", "a header without rows"),
     ],
 )
 def test_bad_tables_are_refused_with_place_and_remedy(
@@ -49,11 +49,11 @@ def test_bad_tables_are_refused_with_place_and_remedy(
 @pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
 def test_another_encoding_is_refused(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "t.csv").write_text("größe,b,y\n1,2,0\n1,2,1\n", encoding=encoding)
-    with pytest.raises(InputError, match="line 1: .*expected UTF-8"):
+    with pytest.raises(InputError, match=r"line 1: .*expected UTF-8"):
         read(tmp_path / "t.csv")
 
 
 def test_a_label_column_that_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("age,size,sick\n1,2,0\n1,2,1\n")
-    with pytest.raises(InputError, match="no column 'sikc'; .* did you mean 'sick'"):
+    with pytest.raises(InputError, match=r"no column 'sikc'; .* did you mean 'sick'"):
         read(tmp_path / "t.csv", label="sikc")
