@@ -52,6 +52,7 @@ from qcompile.files.pubo import (
 )
 from qcompile.files.qubo_text import LINES, TEXTS
 from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.labels import checked_row_label
 from qcompile.stages.origin import Origin
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Ancillas, Fingerprint, Qubo, Seal, fingerprint, row_marks
@@ -323,7 +324,9 @@ def _check_copies(known: Mapping[str, Any]) -> None:
             finite(known[name])
     numbers(known["loss"] or [])
     for value in (known["labels"] or {}).values():
-        if value is not None and not isinstance(value, str):  # labels of tables may be texts
+        if isinstance(value, str):  # labels of tables may be texts
+            checked_row_label(value)
+        elif value is not None:
             finite(value)
 
 
