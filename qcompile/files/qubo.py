@@ -324,10 +324,18 @@ def _check_copies(known: Mapping[str, Any]) -> None:
             finite(known[name])
     numbers(known["loss"] or [])
     for value in (known["labels"] or {}).values():
-        if isinstance(value, str):  # labels of tables may be texts
+        if isinstance(value, str) and not _is_number(value):  # labels of tables may be texts
             checked_row_label(value)
         elif value is not None:
             finite(value)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _assemble(

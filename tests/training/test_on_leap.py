@@ -309,9 +309,10 @@ def test_a_training_that_is_not_finished_is_not_begun_again(server: Sapi, rows: 
     with pytest.raises(InputError, match=r"is the same training and is not finished.*resume"):
         train(rows)
     assert only_training() and len(server.problems) == 1
+    (unfinished,) = list_jobs()
     train(rows, 2)  # another one
     assert train(rows, again=True).job is not None
-    cancel(list_jobs()[0], patience=QUICK)
+    cancel(unfinished, patience=QUICK)
     train(rows)
     assert len(list_jobs()) == 4
 
