@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = {"sklearn": "scikit-learn", "neal": "dwave-neal", "dwave.cloud": "dwave-cloud-client"}
 # Named by the users of the project; it stands for dwave-samplers' annealer, under its older name.
 GIVEN = {"dwave-neal"}
-OPTIONAL = {"dask": {"dask", "distributed"}, "plot": {"matplotlib"}}
+OPTIONAL = {"dask": {"dask", "distributed"}, "plot": {"matplotlib"}, "tables": {"pyarrow"}}
 # What pip must not be asked for: under the bare name the public index has another project. The
 # name is in brackets of its own, so that the pattern does not find itself.
 ANOTHER = re.compile(r"(?:qcompile)\[|pip3? install (?:-\S+ +)*['\"]?qcompile(?![-\w/])")
