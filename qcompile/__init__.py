@@ -24,7 +24,12 @@ from qcompile.embedding.quality import quality
 from qcompile.embedding.unembed import unembed, unembed_program
 from qcompile.errors import FormatError, InputError, LeapError, MemoryLimitError, QcompileError
 from qcompile.files.classifier import load_classifier, save_classifier
-from qcompile.files.embedding import load_embedding, save_embedding
+from qcompile.files.embedding import (
+    load_embedding,
+    load_embeddings,
+    save_embedding,
+    save_embeddings,
+)
 from qcompile.files.interchange import read_pubo
 from qcompile.files.interchange_out import write_pubo
 from qcompile.files.loss import load_loss, save_loss
@@ -168,6 +173,7 @@ __all__ = [
     "list_jobs",
     "load_classifier",
     "load_embedding",
+    "load_embeddings",
     "load_job",
     "load_loss",
     "load_machine",
@@ -191,6 +197,7 @@ __all__ = [
     "resume",
     "save_classifier",
     "save_embedding",
+    "save_embeddings",
     "save_loss",
     "save_moments",
     "save_pubo",

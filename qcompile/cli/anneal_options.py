@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from qcompile.cli.parsing import UsageError
 from qcompile.files import guarded
@@ -14,7 +14,7 @@ from qcompile.leap.refinement import load_known
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 
-__all__ = ["add_anneal_options", "anneal_arguments"]
+__all__ = ["add_anneal_options", "anneal_arguments", "copies_in"]
 
 
 def add_anneal_options(command: argparse.ArgumentParser) -> None:
@@ -22,9 +22,9 @@ def add_anneal_options(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("annealing on a QPU")
     group.add_argument(
         "--copies",
-        default="1",
         metavar="N",
-        help="copies of the problem to anneal at once: a number, or auto for all that fit (1)",
+        help="copies of the problem to anneal at once: a number, or auto for all that fit (those "
+        "of --embedding, else 1)",
     )
     group.add_argument(
         "--gauges",
@@ -70,7 +70,7 @@ def anneal_arguments(options: argparse.Namespace, problem: Pubo | Qubo) -> dict[
     """Return the parameters of `submit` that these options stand for."""
     schedule, gain = options.anneal_schedule, options.h_gain
     return {
-        "copies": _copies(options.copies),
+        "copies": None if options.copies is None else copies_in(options.copies),
         "gauges": options.gauges,
         "refine": None if options.refine is None else load_known(options.refine, problem),
         "reinitialize": options.reinitialize == "yes",
@@ -81,9 +81,10 @@ def anneal_arguments(options: argparse.Namespace, problem: Pubo | Qubo) -> dict[
     }
 
 
-def _copies(text: str) -> int | str:
+def copies_in(text: str) -> int | Literal["auto"]:
+    """Return the number of copies that --copies asks for, or "auto"."""
     if text == "auto":
-        return text
+        return "auto"
     try:
         return int(text)
     except ValueError:

@@ -16,6 +16,7 @@ from qcompile.cli import (
     compile,
     completion,
     data,
+    embed,
     estimate,
     hints,
     leap,
@@ -45,8 +46,8 @@ __all__ = ["main"]
 
 # In the order of the help.
 _GROUPS = (
-    data, compile, quadratize, verify, estimate, machines, solve, train, rehearse, leap, report,
-    completion,
+    data, compile, quadratize, verify, estimate, machines, embed, solve, train, rehearse, leap,
+    report, completion,
 )  # fmt: skip
 # The commands from data to classifier, the shortcut, the real machine; the rest follows.
 _WAYS = {

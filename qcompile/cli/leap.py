@@ -107,7 +107,9 @@ def _add_submit_command(commands: Any) -> None:
     )
     chains = command.add_argument_group("chains")
     chains.add_argument(
-        "--embedding", metavar="FILE", help="use these chains if the working graph has them"
+        "--embedding",
+        metavar="FILE",
+        help="use these chains, of all copies in the file, if the working graph has them",
     )
     chains.add_argument(
         "--chain-strength",
@@ -230,7 +232,7 @@ def _run_submit(options: argparse.Namespace) -> None:
         raise UsageError("-o: there is no classifier: the problem was not compiled from data")
     embedding = None
     if options.embedding is not None:
-        embedding = embedding_files.load_embedding(options.embedding)
+        embedding = embedding_files.load_embeddings(options.embedding)
     asks = not (options.yes or options.dry_run)
     with bar("Leap", counted=asks), passing("submit"):
         found = submit(

@@ -21,6 +21,7 @@ from qcompile.cli.output import Worded, show
 from qcompile.cli.parsing import UsageError, add_command
 from qcompile.data.replay import prepared, raw_rows, recorded_rows
 from qcompile.embedding.chain_strength import strength_of
+from qcompile.embedding.programming import make_program
 from qcompile.embedding.unembed import REPAIRS
 from qcompile.files import atomic, embedding
 from qcompile.files.classifier import load_classifier, save_classifier
@@ -33,8 +34,9 @@ from qcompile.runtime.timing import passing
 from qcompile.solvers.solve import solve
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import answers
-from qcompile.stages.embedded import check_embedding, to_embedded
+from qcompile.stages.embedded import Embedded, check_embedding, to_embedded
 from qcompile.stages.labels import label_text
+from qcompile.stages.program import Program
 from qcompile.stages.qubo import Qubo
 
 __all__ = ["add_commands"]
@@ -67,7 +69,9 @@ def _add_solve_command(commands: Any) -> None:
         "-o", "--output", metavar="FILE", help="write the samples as dimod's SampleSet JSON"
     )
     command.add_argument(
-        "--embedding", metavar="FILE", help="solve the embedded problem (not with anneal or exact)"
+        "--embedding",
+        metavar="FILE",
+        help="solve the problem on these chains, of all copies in the file (not anneal, exact)",
     )
     command.add_argument(
         "--chain-strength",
@@ -149,10 +153,7 @@ def _run_solve(options: argparse.Namespace) -> None:
                 f"--embedding with --solver {options.solver}, which does not use chains; leave "
                 "out --embedding, or add: --solver neal"
             )
-        chains = embedding.load_embedding(options.embedding)
-        check_embedding(chains, problem)
-        strength = strength_of(problem, chain_strength(options.chain_strength))
-        problem = to_embedded(problem, chains, strength)
+        problem = _on_chains(problem, options)
     machine = machine_of(options) if names_machine(options) else None
     name = f"solve ({options.solver})"
     with dask_cluster(options), bar(name), passing(name):
@@ -176,6 +177,7 @@ def _run_solve(options: argparse.Namespace) -> None:
     summary = {
         "solver": options.solver,
         **({"space": found.info["space"]} if "space" in found.info else {}),
+        **({"copies": found.info["copies"]} if "copies" in found.info else {}),
         "samples": len(found),
         "lowest energy": float(found.energies[0]),
         "times found": int(found.occurrences[0]),
@@ -184,6 +186,16 @@ def _run_solve(options: argparse.Namespace) -> None:
         "seconds": float(found.info["seconds"]),
     }
     show(summary, options, written=[options.output] if options.output else [])
+
+
+def _on_chains(qubo: Qubo, options: argparse.Namespace) -> Embedded | Program:
+    """Return a problem on the chains of --embedding, once or as many times as it holds copies."""
+    strength = strength_of(qubo, chain_strength(options.chain_strength))
+    copies = []
+    for chains in embedding.load_embeddings(options.embedding):
+        check_embedding(chains, qubo)
+        copies.append(to_embedded(qubo, chains, strength))
+    return copies[0] if len(copies) == 1 else make_program(copies)
 
 
 def _run_decode(options: argparse.Namespace) -> None:

@@ -100,11 +100,16 @@ def _verdict(found: Verification, holds: bool, data: Dataset | None, qubo: Qubo)
 
 def _check_embedding(options: argparse.Namespace, qubo: Qubo) -> Check:
     """Check chains against the problem and their own machine, or one that the options name."""
-    embedding = embedding_files.load_embedding(options.embedding)
-    machine = machine_of(options, embedding.machine)
-    try:
-        check_embedding(embedding, qubo, machine)
-    except InputError as error:
-        return Check("embedding", False, str(error))
-    size = f"{embedding.qubits} qubits of {machine.name}"
-    return Check("embedding", True, f"{len(embedding.chains)} chains on {size}, all couplers found")
+    copies = embedding_files.load_embeddings(options.embedding)
+    machine = machine_of(options, copies[0].machine)
+    for number, embedding in enumerate(copies, 1):
+        try:
+            check_embedding(embedding, qubo, machine)
+        except InputError as error:
+            which = f"copy {number}: " if len(copies) > 1 else ""
+            return Check("embedding", False, f"{which}{error}")
+    chains = f"{sum(len(embedding.chains) for embedding in copies)} chains"
+    if len(copies) > 1:
+        chains = f"{len(copies)} copies that share no qubit, {chains}"
+    size = f"{sum(embedding.qubits for embedding in copies)} qubits of {machine.name}"
+    return Check("embedding", True, f"{chains} on {size}, all couplers found")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,16 @@ from qcompile.stages.embedded import Embedded, Embedding
 from qcompile.stages.program import Program
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.record import Record
-from qcompile.stages.samples import Samples, alike
+from qcompile.stages.samples import Samples, alike, merged
 
-__all__ = ["REPAIRS", "Unembedding", "chains_id", "unembed", "unembed_program"]
+__all__ = [
+    "REPAIRS",
+    "Unembedding",
+    "chains_id",
+    "merged_copies",
+    "unembed",
+    "unembed_program",
+]
 
 
 REPAIRS = ("majority", "energy", "discard")
@@ -67,6 +74,19 @@ def unembed_program(
         _unembed(copy, ups[:, place] ^ reversed_[place], occurrences, info, repair)
         for copy, place in zip(program.copies, program.places, strict=True)
     )
+
+
+def merged_copies(copies: Sequence[Samples]) -> Samples:
+    """Return the samples of all copies of one problem, one copy after another.
+
+    `info` is that of the first copy, whose chains it names, with the number of copies and the reads
+    that each of them kept.
+    """
+    if len(copies) == 1:
+        return copies[0]
+    kept = [int(copy.occurrences.sum()) for copy in copies]
+    info = {**copies[0].info, "discarded": sum(copy.info["discarded"] for copy in copies)}
+    return merged(copies, {**info, "copies": len(copies), "copy_reads": kept})
 
 
 def _check_repair(repair: str) -> None:

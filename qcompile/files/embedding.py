@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +22,12 @@ from qcompile.files.guarded import (
 )
 from qcompile.files.machine_facts import read_temperature, read_timing
 from qcompile.files.machines import read_ranges
-from qcompile.stages.embedded import Embedded, Embedding
+from qcompile.stages.embedded import Embedding
 from qcompile.stages.machine import Machine
 
-__all__ = [
-    "TARGET_ENDINGS",
-    "check_target_ending",
-    "load_embedding",
-    "save_embedding",
-    "save_target",
-]
+__all__ = ["load_embedding", "load_embeddings", "save_embedding", "save_embeddings"]
 
 
-TARGET_ENDINGS = (".json", ".bqm")
 _MOST_VARIABLES = 1 << 20
 _TEXTS = ("name", "topology", "title", "source", "date")
 _LONGEST_TEXT = 1000
@@ -54,6 +47,17 @@ def save_embedding(embedding: Embedding, path: str | Path) -> None:
 
     The machine is recorded with its dead qubits and couplers, so that its graph can be rebuilt.
     """
+    save_embeddings((embedding,), path)
+
+
+def save_embeddings(embeddings: Sequence[Embedding], path: str | Path) -> None:
+    """Write the chains of one or more copies of a problem, which share no qubit.
+
+    `load_embeddings` reads all of them, `load_embedding` the first.
+    """
+    if not embeddings:
+        raise InputError("no embeddings to write; expected at least one")
+    embedding = embeddings[0]
     content = {
         **header_of("embedding"),
         "machine": _machine_to_dict(embedding.machine),
@@ -66,20 +70,35 @@ def save_embedding(embedding: Embedding, path: str | Path) -> None:
         "longest_chain": embedding.longest,
     }
     with write_atomically(path) as stream:
-        stream.write(orjson.dumps(content)[:-1] + b',\n"chains":[\n')
-        lines = (orjson.dumps([v, chain]) for v, chain in enumerate(embedding.chains))
-        stream.write(b",\n".join(lines) + b"\n]}\n")
+        stream.write(orjson.dumps(content)[:-1] + b',\n"chains":')
+        stream.write(_pairs(embedding))
+        if len(embeddings) > 1:  # files of earlier versions hold one
+            stream.write(b',\n"copies":[\n' + b",\n".join(map(_pairs, embeddings[1:])) + b"\n]")
+        stream.write(b"}\n")
+
+
+def _pairs(embedding: Embedding) -> bytes:
+    lines = (orjson.dumps([v, chain]) for v, chain in enumerate(embedding.chains))
+    return b"[\n" + b",\n".join(lines) + b"\n]"
 
 
 def load_embedding(path: str | Path) -> Embedding:
-    """Read an embedding that `save_embedding` wrote; `check_embedding` compares it to a problem."""
+    """Read an embedding that `save_embedding` wrote; `check_embedding` compares it to a problem.
+
+    Of a file with several copies this is the first.
+    """
+    return load_embeddings(path)[0]
+
+
+def load_embeddings(path: str | Path) -> tuple[Embedding, ...]:
+    """Read the chains of every copy that a file holds; they share no qubit."""
     with explained(path):
         content = read_json(path)
         check_header(content, "embedding")
         machine = _machine_from_dict(content["machine"])
         for name in ("qubits", "longest_chain"):  # for people; counted anew where they are used
             whole_number(content[name])
-        embedding = Embedding(
+        first = Embedding(
             chains=_chains(content["chains"]),
             machine=machine,
             problem=str(content["problem_id"]),
@@ -91,7 +110,29 @@ def load_embedding(path: str | Path) -> Embedding:
             raise FormatError(
                 "the machine described differs from the graph that the embedding was made for"
             )
-        return embedding
+        return first, *_copies(content.get("copies", []), first)
+
+
+def _copies(values: Any, first: Embedding) -> Iterator[Embedding]:
+    """Yield the further copies of a file, or raise FormatError unless they are like the first."""
+    if not isinstance(values, list) or (1 + len(values)) * len(first.chains) > _MOST_VARIABLES:
+        raise FormatError("copies: expected a list of lists of chains")
+    taken = {qubit for chain in first.chains for qubit in chain}
+    for which, pairs in enumerate(values, 2):
+        chains = _chains(pairs)
+        if len(chains) != len(first.chains):
+            raise FormatError(
+                f"copy {which} has {len(chains)} chains; expected {len(first.chains)} as in the "
+                "first"
+            )
+        own = {qubit for chain in chains for qubit in chain}
+        if taken & own:
+            raise FormatError(
+                f"copy {which} uses qubit {min(taken & own)} of another copy; expected copies "
+                "that share no qubit"
+            )
+        taken |= own
+        yield replace(first, chains=chains)
 
 
 def _chains(pairs: Any) -> tuple[tuple[int, ...], ...]:
@@ -166,40 +207,8 @@ def _count(value: Any, name: str) -> int | None:
     return int(value)
 
 
-def check_target_ending(path: str | Path) -> str:
-    """Return the ending of a file for the target problem, or raise InputError."""
-    ending = Path(path).suffix.lower()
-    if ending not in TARGET_ENDINGS:
-        raise InputError(f"{path}: expected a file that ends in {' or '.join(TARGET_ENDINGS)}")
-    return ending
-
-
 def _pair(values: Any) -> tuple[float, float]:
     first, second = (number(v) for v in values)
     if not (0 < first < 1e12 and 0 < second < 1e12):
         raise FormatError("precision: expected two numbers above 0")
     return first, second
-
-
-def save_target(embedded: Embedded, path: str | Path) -> None:
-    """Write the problem on the qubits for other programs, as dimod's JSON or .bqm."""
-    ending = check_target_ending(path)
-    bqm = embedded.to_bqm()
-    with write_atomically(path) as stream:
-        if ending == ".bqm":
-            with bqm.to_file() as packed:
-                stream.writelines(iter(lambda: packed.read(1 << 20), b""))
-        else:
-            stream.write(orjson.dumps(_target_to_dict(embedded, bqm)) + b"\n")
-
-
-def _target_to_dict(embedded: Embedded, bqm: Any) -> dict[str, Any]:
-    content: dict[str, Any] = bqm.to_serializable()
-    content["info"] = {
-        "machine": embedded.embedding.machine.name,
-        "graph_id": embedded.embedding.machine.graph_id,
-        "problem_id": embedded.embedding.problem,
-        "chain_strength": embedded.chain_strength,
-        "chains": [[v, list(chain)] for v, chain in enumerate(embedded.embedding.chains)],
-    }
-    return content

@@ -18,14 +18,15 @@ __all__ = ["AnnealOptions"]
 class AnnealOptions:
     """What is asked of a QPU beside reads and chains.
 
-    `copies` of the problem are annealed at once: a number, or "auto" for all that fit. The reads
-    are shared by `gauges` problems, each with a spin-reversal transform of its own. `refine` is a
-    known state to anneal from in reverse: samples, a classifier or bits; every read starts from it,
-    or with `reinitialize` False from the read before. `anneal_schedule` has points of time and s.
-    `fast_anneal` asks for the fast protocol, `h_gain` for a gain of all fields.
+    `copies` of the problem are annealed at once: a number, "auto" for all that fit, or None for
+    those that are given with their chains, else one. The reads are shared by `gauges` problems,
+    each with a spin-reversal transform of its own. `refine` is a known state to anneal from in
+    reverse: samples, a classifier or bits; every read starts from it, or with `reinitialize` False
+    from the read before. `anneal_schedule` has points of time and s. `fast_anneal` asks for the
+    fast protocol, `h_gain` for a gain of all fields.
     """
 
-    copies: int | str = 1
+    copies: int | str | None = None
     gauges: int | None = None
     refine: Known | None = None
     reinitialize: bool = True
@@ -34,8 +35,9 @@ class AnnealOptions:
     h_gain: float | Points | None = None
 
     def __post_init__(self) -> None:
-        plain = isinstance(self.copies, int) and not isinstance(self.copies, bool)
-        if self.copies != "auto" and not (plain and 1 <= int(self.copies) <= MOST_COPIES):
+        wanted = self.copies
+        plain = isinstance(wanted, int) and not isinstance(wanted, bool)
+        if wanted not in (None, "auto") and not (plain and 1 <= int(wanted or 0) <= MOST_COPIES):
             raise InputError(f"copies {self.copies!r}; expected auto or 1 to {MOST_COPIES}")
         if self.gauges is not None and self.gauges < 1:
             raise InputError(f"{self.gauges} gauges; expected at least 1")

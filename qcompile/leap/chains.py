@@ -74,15 +74,24 @@ def move_copies(
 
     There may be fewer than before.
     """
-    kept = [move_chains(embedding, qubo, machine) for embedding in embeddings]
-    moved = tuple(embedding for embedding in kept if embedding is not None)
-    if len(moved) == len(embeddings):
-        return moved
-    first = moved[0] if moved else find_chains(qubo, machine)
     if len(embeddings) == 1:
-        return (first,)
+        return (move_chains(embeddings[0], qubo, machine) or find_chains(qubo, machine),)
+    moved, lost = [], None
+    for embedding in embeddings:
+        try:
+            check_embedding(embedding, qubo, machine)
+            moved.append(replace(embedding, machine=machine))
+        except InputError as error:
+            lost = error
+    if lost is None:
+        return tuple(moved)
+    _log.warning(
+        "warning: searching for new copies on the present graph of %s, which lacks %d of %d: %s",
+        machine.name, len(embeddings) - len(moved), len(embeddings), lost,
+    )  # fmt: skip
+    first = moved[0] if moved else find_chains(qubo, machine)
     found = copies_of(first, qubo, machine, "auto")[: len(embeddings)]
-    found = found if len(found) > len(moved) else moved
+    found = found if len(found) > len(moved) else tuple(moved)
     if len(found) < len(embeddings):
         _log.warning(
             "warning: %d of %d copies fit the present graph of %s",

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from qcompile.embedding.unembed import merged_copies
 from qcompile.errors import FormatError, InputError, LeapError, MemoryLimitError
 from qcompile.files import atomic, guarded
 from qcompile.files.classifier import save_classifier
@@ -154,11 +155,7 @@ def _set_aside(job: Job, part: Part) -> None:
 def _read_answer(job: Job, part: Part) -> Samples:
     """Read the samples of a part; those of a QPU are those of all copies, one after another."""
     if job.solver_type == "qpu":
-        copies = read_copies(job, part, job.repair)
-        kept = [int(copy.occurrences.sum()) for copy in copies]
-        # the digest of the chains is that of the first copy, whose chains are in embedding.json
-        info = {**copies[0].info, "discarded": sum(copy.info["discarded"] for copy in copies)}
-        return merged(copies, {**info, "copies": len(copies), "copy_reads": kept})
+        return merged_copies(read_copies(job, part, job.repair))
     path = job.file(job.answer_path(part).name)
     with guarded.explained(path):
         answer = _answer_in(path)
@@ -273,8 +270,8 @@ def _reads(job: Job, answered: list[Part], parts: list[Samples]) -> dict[str, An
     if len(counts) == len(answered):
         info["reads"] = sum(counts)
     if any(part.info.get("copies", 1) > 1 for part in parts):
-        info["copies"] = max(part.info["copies"] for part in parts)
-        kept = zip_longest(*(part.info["copy_reads"] for part in parts), fillvalue=0)
+        info["copies"] = max(part.info.get("copies", 1) for part in parts)
+        kept = zip_longest(*(_copy_reads(part) for part in parts), fillvalue=0)
         info["copy_reads"] = [sum(reads) for reads in kept]
     if job.solver_type == "qpu" and any(part.phase > 1 for part in job.parts) and has_choice(job):
         info["chain_strength"] = chosen_strength(job)
@@ -284,3 +281,8 @@ def _reads(job: Job, answered: list[Part], parts: list[Samples]) -> dict[str, An
         chains = {str(part.info["chains"]) for part in parts}
         info |= {"chains": chains.pop()} if len(chains) == 1 else {}
     return info
+
+
+def _copy_reads(part: Samples) -> list[int]:
+    """Return the reads that each copy of a part kept."""
+    return list(part.info.get("copy_reads", [int(part.occurrences.sum())]))

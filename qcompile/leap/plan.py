@@ -16,7 +16,13 @@ from qcompile.embedding.unembed import REPAIRS
 from qcompile.errors import InputError, QcompileError
 from qcompile.files.guarded import check_depth
 from qcompile.leap.anneal_options import AnnealOptions
-from qcompile.leap.chains import copies_of, earlier_chains, find_chains, move_chains
+from qcompile.leap.chains import (
+    copies_of,
+    earlier_chains,
+    find_chains,
+    move_chains,
+    move_copies,
+)
 from qcompile.leap.client import Leap, described_by_server
 from qcompile.leap.cost import MOST_PARTS, Cost, hybrid_cost, nonlinear_cost, qpu_cost
 from qcompile.leap.job_store import list_jobs
@@ -58,10 +64,11 @@ _OWN_PARAMETERS = {"num_reads": "reads", "time_limit": "time_limit"}
 class Request:
     """What the user asks for: the solver, its parameters, and how to embed and decode.
 
-    `solver`, `profile` and `region` are as in Ocean's configuration. `reads`, the chains, `repair`
-    and `anneal` are for QPUs, `time_limit` (seconds) is for hybrid solvers. `parameters` are sent
-    to the solver unchanged. `seed` is for the search for chains and for gauges. `post` says what is
-    done to the samples: a descent, or nothing.
+    `solver`, `profile` and `region` are as in Ocean's configuration. `embeddings` are chains to
+    use, one for each copy. They, `reads`, `chain_strength`, `repair` and `anneal` are for QPUs,
+    `time_limit` (seconds) is for hybrid solvers. `parameters` are sent to the solver unchanged.
+    `seed` is for the search for chains and for gauges. `post` says what is done to the samples: a
+    descent, or nothing.
     """
 
     solver: str | None = None
@@ -70,7 +77,7 @@ class Request:
     region: str | None = None
     reads: int = 1000
     label: str = "qcompile"
-    embedding: Embedding | None = None
+    embeddings: tuple[Embedding, ...] = ()
     chain_strength: float | str = "torque"
     repair: str = "majority"
     time_limit: float | None = None
@@ -190,8 +197,7 @@ def _qpu_plan(
         check_parameters(solver, {**parameters, **({"initial_state": []} if state else {})})
     sweep = request.chain_strength == "sweep"
     strength = strength_of(qubo, "torque" if sweep else request.chain_strength)
-    first = _chains(qubo, connection.machine, request, jobs)
-    embeddings = copies_of(first, qubo, connection.machine, anneal.copies, request.seed)
+    embeddings = _chains(qubo, connection.machine, request, jobs)
     program = build_program(
         qubo,
         embeddings,
@@ -263,14 +269,25 @@ def check_parameters(solver: Any, given: Mapping[str, Any]) -> None:
             )
 
 
-def _chains(qubo: Qubo, machine: Machine, request: Request, jobs: str | Path | None) -> Embedding:
-    """Reuse the chains given, or those of an earlier job, if possible; else search for chains."""
-    chains = None
-    if request.embedding is not None:
-        chains = move_chains(request.embedding, qubo, machine)
+def _chains(
+    qubo: Qubo, machine: Machine, request: Request, jobs: str | Path | None
+) -> tuple[Embedding, ...]:
+    """Return chains for each copy: those given, or of an earlier job, if possible, else new ones.
+
+    Of a single chain given, further copies are searched.
+    """
+    given, wanted = request.embeddings, request.anneal.copies
+    if len(given) > 1:
+        if isinstance(wanted, int) and wanted > len(given):
+            raise InputError(
+                f"copies={wanted}; the embedding holds {len(given)} copies: use at most "
+                f"copies={len(given)}, or leave out embedding="
+            )
+        return move_copies(given[: wanted if isinstance(wanted, int) else None], qubo, machine)
+    chains = move_chains(given[0], qubo, machine) if given else None
     if chains is None:
         chains = earlier_chains(qubo, machine, jobs) or find_chains(qubo, machine, request.seed)
-    return chains
+    return copies_of(chains, qubo, machine, 1 if wanted is None else wanted, request.seed)
 
 
 def refuse_duplicate_job(plan: Plan, jobs: str | Path | None, known: Collection[str]) -> None:

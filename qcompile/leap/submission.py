@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -122,13 +122,13 @@ def submit(
     region: str | None = None,
     reads: int = 1000,
     label: str = "qcompile",
-    embedding: Embedding | None = None,
+    embedding: Embedding | Sequence[Embedding] | None = None,
     chain_strength: float | str = "torque",
     repair: str = "majority",
     time_limit: float | None = None,
     parameters: Mapping[str, Any] | None = None,
     seed: int = 0,
-    copies: int | str = 1,
+    copies: int | str | None = None,
     gauges: int | None = None,
     refine: Known | None = None,
     reinitialize: bool = True,
@@ -151,7 +151,8 @@ def submit(
     "hybrid" (the QUBO, for `time_limit` seconds) or "nl" (the nonlinear solver, on the weights).
     `parameters` are sent to the solver unchanged.
 
-    A QPU anneals `copies` of the problem at once: a number, or "auto" for all that fit. The reads
+    A QPU anneals `copies` of the problem at once: a number, or "auto" for all that fit. An
+    `embedding` may hold the chains of several copies, which are all used by default. The reads
     are shared by `gauges` problems, each with a spin-reversal transform. `chain_strength` "sweep"
     tries several strengths with a few of the reads, and gives the others to the best. `refine` is a
     known state (samples, a classifier or bits) to anneal from in reverse: every read starts from
@@ -172,7 +173,7 @@ def submit(
         region=region,
         reads=reads,
         label=normal_label(label),
-        embedding=embedding,
+        embeddings=(embedding,) if isinstance(embedding, Embedding) else tuple(embedding or ()),
         chain_strength=chain_strength,
         repair=repair,
         time_limit=time_limit,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from qcompile.errors import FormatError, InputError
 from qcompile.files.classifier import load_classifier
-from qcompile.files.embedding import load_embedding
+from qcompile.files.embedding import load_embeddings
 from qcompile.files.guarded import kind_of
 from qcompile.files.loss import load_loss
 from qcompile.files.moments import load_moments
@@ -113,11 +113,14 @@ def _loaded(title: str, found: Mapping[str, Path]) -> Run:
         "loss": load_loss,
         "pubo": load_pubo,
         "qubo": lambda path: load_qubo(path)[0],
-        "embedding": load_embedding,
+        "embedding": load_embeddings,
         "model": load_classifier,
     }
     held = {kind: read(found[kind]) for kind, read in readers.items() if kind in found}
     held["classifier"] = held.pop("model", None)
+    chains = held.pop("embedding", ())
+    if chains:
+        held |= {"embedding": chains[0], "copies": chains if len(chains) > 1 else ()}
     run = Run(title, **held)
     if "samples" not in found:
         return run

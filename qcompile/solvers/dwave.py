@@ -5,25 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from qcompile.embedding.capacity import likely_qubits
 from qcompile.embedding.embed import embed
-from qcompile.embedding.unembed import unembed
+from qcompile.embedding.unembed import merged_copies, unembed, unembed_program
 from qcompile.errors import InputError
 from qcompile.files.machines import load_machine, machine_from_sampler, machine_sampler
 from qcompile.reduction.quadratize import quadratize
 from qcompile.runtime.progress import muted
 from qcompile.stages.embedded import Embedded
 from qcompile.stages.machine import Machine
+from qcompile.stages.program import Program
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples, samples_of
 
-__all__ = ["sample_with_ocean", "structured_sampler"]
+__all__ = ["Solvable", "compiled", "machine_of_chains", "sample_with_ocean", "structured_sampler"]
 
+
+# A program holds copies of one problem.
+Solvable: TypeAlias = Pubo | Qubo | Embedded | Program
 
 _MOCK_MACHINES = ("pegasus4", "advantage")
 # Samplers of quantum models: sweeps of each read, the transverse field at the beginning in units of
@@ -34,14 +38,33 @@ _QUANTUM_SEEDS = 2**31 - 1
 _ROOM = 0.4  # share of a small machine's qubits up to which a problem is sure to fit
 
 
-def _quadratic(problem: Pubo | Qubo | Embedded) -> Qubo:
-    if isinstance(problem, Embedded):
-        return problem.qubo
-    return quadratize(problem) if isinstance(problem, Pubo) else problem
+def compiled(problem: Solvable) -> Pubo | Qubo:
+    """Return the problem itself, without chains."""
+    if isinstance(problem, Program):
+        qubo = problem.copies[0].qubo
+        if any(copy.qubo is not qubo for copy in problem.copies):
+            raise InputError(
+                "a program of different problems; expected copies of one problem, as their samples "
+                "are put together: see unembed_program"
+            )
+        return qubo
+    return problem.qubo if isinstance(problem, Embedded) else problem
+
+
+def machine_of_chains(problem: Solvable) -> Machine | None:
+    """Return the machine that a problem has chains on, or None if it has none."""
+    if isinstance(problem, Program):
+        problem = problem.copies[0]
+    return problem.embedding.machine if isinstance(problem, Embedded) else None
+
+
+def _quadratic(problem: Solvable) -> Qubo:
+    plain = compiled(problem)
+    return quadratize(plain) if isinstance(plain, Pubo) else plain
 
 
 def sample_with_ocean(
-    problem: Pubo | Qubo | Embedded,
+    problem: Solvable,
     solver: str,
     reads: int,
     seed: int,
@@ -81,11 +104,12 @@ def _with_field(given: Mapping[str, Any], sweeps: int) -> dict[str, Any]:
     return {**added, "Hd_field": np.linspace(_QUANTUM_FIELD, 0.0, steps)}
 
 
-def _sampled(
-    problem: Pubo | Qubo | Embedded, sampler: Any, given: Mapping[str, Any], repair: str
-) -> Samples:
+def _sampled(problem: Solvable, sampler: Any, given: Mapping[str, Any], repair: str) -> Samples:
     if isinstance(problem, Embedded):
         return unembed(problem, sampler.sample(problem.to_bqm(), **given), repair=repair)
+    if isinstance(problem, Program):
+        answer = sampler.sample(problem.to_bqm(), **given)
+        return merged_copies(unembed_program(problem, answer, repair=repair))
     qubo = _quadratic(problem)
     if not qubo.variables:
         return samples_of(qubo, np.zeros((1, 0), dtype=np.int8))
@@ -113,7 +137,7 @@ def _told(answer: Any) -> dict[str, Any]:
 
 
 def structured_sampler(
-    problem: Pubo | Qubo | Embedded,
+    problem: Solvable,
     solver: Any,
     reads: int,
     machine: Machine | None,
@@ -124,11 +148,11 @@ def structured_sampler(
 ) -> Samples:
     """Run a sampler object or the mock of a machine; embed first if the sampler has a structure."""
     if solver == "mock":
-        if isinstance(problem, Embedded):
-            machine = problem.embedding.machine
-        embedded = problem if isinstance(problem, Embedded) else _on_mock(problem, machine, seed)
-        sampler: Any = _mock(embedded.embedding.machine, seed, sweeps)
-        return _sampled(embedded, sampler, {"num_reads": reads, **(parameters or {})}, repair)
+        placed = _on_mock(problem, machine, seed) if machine_of_chains(problem) is None else problem
+        chip = machine_of_chains(placed)
+        assert chip is not None
+        sampler: Any = _mock(chip, seed, sweeps)
+        return _sampled(placed, sampler, {"num_reads": reads, **(parameters or {})}, repair)
     sampler = solver
     if not hasattr(sampler, "sample"):
         raise InputError(
@@ -141,12 +165,12 @@ def structured_sampler(
     if "num_sweeps" in known and sweeps is not None:
         given["num_sweeps"] = sweeps
     given |= parameters or {}
-    if machine_sampler(sampler) is not None and not isinstance(problem, Embedded):
+    if machine_sampler(sampler) is not None and machine_of_chains(problem) is None:
         problem = _embedded(_quadratic(problem), machine_from_sampler(sampler), seed)
     return _sampled(problem, sampler, given, repair)
 
 
-def _on_mock(problem: Pubo | Qubo, machine: Machine | None, seed: int) -> Embedded:
+def _on_mock(problem: Solvable, machine: Machine | None, seed: int) -> Embedded:
     """Embed on the given machine, or on the smaller of two that is likely to be large enough."""
     qubo = _quadratic(problem)
     if machine is None:

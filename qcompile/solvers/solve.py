@@ -15,7 +15,13 @@ from qcompile.reduction.restore import restore
 from qcompile.runtime import cluster
 from qcompile.runtime.progress import Progress, shown_by
 from qcompile.solvers.anneal import annealed
-from qcompile.solvers.dwave import sample_with_ocean, structured_sampler
+from qcompile.solvers.dwave import (
+    Solvable,
+    compiled,
+    machine_of_chains,
+    sample_with_ocean,
+    structured_sampler,
+)
 from qcompile.solvers.exact import enumerate_lowest, exact_energies
 from qcompile.solvers.indicators import Indicators, with_best_indicators
 from qcompile.solvers.options import SolveInfo
@@ -23,8 +29,8 @@ from qcompile.solvers.restarts import check_counts
 from qcompile.stages.arrays import frozen
 from qcompile.stages.embedded import Embedded
 from qcompile.stages.machine import Machine
+from qcompile.stages.program import Program
 from qcompile.stages.pubo import Pubo
-from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples, samples_of
 
 __all__ = ["SOLVERS", "solve"]
@@ -36,7 +42,7 @@ SOLVERS = (
 
 
 def solve(
-    problem: Pubo | Qubo | Embedded | str | Path,
+    problem: Solvable | str | Path,
     *,
     solver: str | Any = "anneal",
     reads: int = 100,
@@ -56,7 +62,8 @@ def solve(
     Occurrences count reads: of "anneal" the restarts of which a state was the lowest, at least 1;
     "exact" visits every state once.
 
-    `problem` may be the file of a QUBO or of a polynomial, and `machine` a name or a TOML file.
+    `problem` may be the file of a QUBO or of a polynomial, and `machine` a name or a TOML file. A
+    program of copies of one problem gives as many samples a read.
 
     "rehearse" is one draw of the errors of a machine (see `RehearsedMachine`): `seed` chooses it.
 
@@ -74,7 +81,7 @@ def solve(
         raise InputError(f"seed {seed}; expected 0 to {2**32 - 1}")
     if isinstance(solver, str) and solver not in SOLVERS:
         raise InputError(f"solver {solver!r}; expected one of {', '.join(SOLVERS)}")
-    if not isinstance(problem, Embedded):
+    if not isinstance(problem, Embedded | Program):
         problem = problem_of(problem)
     chip = None if machine is None else load_machine(machine)
     began = time.perf_counter()
@@ -106,13 +113,11 @@ def solve(
     return replace(found, info={**found.info, **own.to_dict(), **made})
 
 
-def _rehearsed(problem: Pubo | Qubo | Embedded, chip: Machine | None, seed: int) -> Any:
+def _rehearsed(problem: Solvable, chip: Machine | None, seed: int) -> Any:
     """Return the sampler of a rehearsal: the machine of the chains, the given or the default."""
     from qcompile.solvers.mock_machine import RehearsedMachine  # heavy: it needs dimod
 
-    if isinstance(problem, Embedded):
-        chip = problem.embedding.machine
-    return RehearsedMachine(chip, seed=seed)
+    return RehearsedMachine(machine_of_chains(problem) or chip, seed=seed)
 
 
 def _check_cluster(solver: str | Any) -> None:
@@ -123,24 +128,23 @@ def _check_cluster(solver: str | Any) -> None:
         )
 
 
-def _polynomial(problem: Pubo | Qubo | Embedded) -> Pubo:
+def _polynomial(problem: Solvable) -> Pubo:
     """Return the polynomial over the logical bits."""
-    if isinstance(problem, Embedded):
-        problem = problem.qubo
-    return problem if isinstance(problem, Pubo) else restore(problem)
+    plain = compiled(problem)
+    return plain if isinstance(plain, Pubo) else restore(plain)
 
 
-def _with_best_indicators(problem: Pubo | Qubo | Embedded, found: Samples) -> Samples:
+def _with_best_indicators(problem: Solvable, found: Samples) -> Samples:
     """Return samples of a sampler with indicators that follow from the weights, if it has any."""
-    compiled = problem.qubo if isinstance(problem, Embedded) else problem
-    encoding = compiled.encoding
-    if not compiled.l0 or encoding is None or compiled.logical == encoding.variables:
+    plain = compiled(problem)
+    encoding = plain.encoding
+    if not plain.l0 or encoding is None or plain.logical == encoding.variables:
         return found
-    return with_best_indicators(compiled, _polynomial(problem), found)
+    return with_best_indicators(plain, _polynomial(problem), found)
 
 
 def _anneal(
-    problem: Pubo | Qubo | Embedded,
+    problem: Solvable,
     reads: int,
     sweeps: int | None,
     keep: int,
@@ -155,7 +159,7 @@ def _anneal(
     return samples_of(pubo, bits, occurrences=found.occurrences, info=info)
 
 
-def _exact(problem: Pubo | Qubo | Embedded, keep: int) -> Samples:
+def _exact(problem: Solvable, keep: int) -> Samples:
     pubo = _polynomial(problem)
     indicators = Indicators.of(pubo)
     if indicators is None:

@@ -30,11 +30,12 @@ from qcompile.data.svmlight import file_names
 from qcompile.embedding.embed import embed
 from qcompile.files import atomic, moments
 from qcompile.files.classifier import save_classifier
-from qcompile.files.embedding import save_embedding, save_target
+from qcompile.files.embedding import save_embedding
 from qcompile.files.loss import load_loss, save_loss
 from qcompile.files.pubo import save_pubo
 from qcompile.files.qubo import ENDINGS, save_qubo
 from qcompile.files.samples import save_samples
+from qcompile.files.target import save_target
 from qcompile.objective.decode import decode
 from qcompile.report import plot
 from qcompile.stages.machine import Machine

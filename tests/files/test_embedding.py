@@ -8,8 +8,24 @@ from typing import Any
 import dimod
 import pytest
 
-from qcompile import Embedded, QcompileError, load_embedding, load_machine, save_embedding
-from qcompile.files.embedding import save_target
+from qcompile import (
+    Embedded,
+    Embedding,
+    InputError,
+    Pubo,
+    QcompileError,
+    Qubo,
+    find_copies,
+    load_embedding,
+    load_embeddings,
+    load_machine,
+    make_program,
+    quadratize,
+    save_embedding,
+    save_embeddings,
+    with_chains,
+)
+from qcompile.files.target import save_target
 
 
 def test_an_embedding_comes_back_whole(embedded: Embedded, tmp_path: Path) -> None:
@@ -133,3 +149,59 @@ def test_a_file_cut_anywhere_is_refused(embedded: Embedded, tmp_path: Path) -> N
         file.write_bytes(whole[:size])
         with pytest.raises(QcompileError, match=r"embedding\.json"):
             load_embedding(file)
+
+
+@pytest.fixture(scope="module")
+def small() -> Qubo:
+    return quadratize(Pubo.from_dict({(0, 1, 2): 1.0, (0, 3): -2.0, (1,): 0.5}))
+
+
+@pytest.fixture(scope="module")
+def copies(small: Qubo) -> tuple[Embedding, ...]:
+    return find_copies(small, load_machine("chimera4").without([40]), copies=2)
+
+
+def test_copies_come_back_whole(copies: tuple[Embedding, ...], tmp_path: Path) -> None:
+    file = tmp_path / "copies.json"
+    save_embeddings(copies, file)
+    assert load_embeddings(file) == copies
+    assert load_embedding(file) == copies[0]  # what a reader of one embedding gets
+    # a file of one embedding is as before
+    save_embeddings(copies[:1], file)
+    first = file.read_bytes()
+    save_embedding(copies[0], file)
+    assert file.read_bytes() == first and b'copies":[' not in first
+    with pytest.raises(InputError, match="at least one"):
+        save_embeddings((), file)
+
+
+def test_the_target_of_copies_is_all_of_them(
+    small: Qubo, copies: tuple[Embedding, ...], tmp_path: Path
+) -> None:
+    program = make_program([with_chains(small, one) for one in copies])
+    save_target(program, tmp_path / "target.json")
+    content = json.loads((tmp_path / "target.json").read_text())
+    bqm = dimod.BinaryQuadraticModel.from_serializable(content)
+    assert set(bqm.variables) == {q for one in copies for chain in one.chains for q in chain}
+    assert [pair[1] for pair in content["info"]["copies"][0]] == [list(c) for c in copies[1].chains]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("copies", 7, "list of lists"),
+        ("copies.0", [], "copy 2 has 0 chains"),
+        ("copies.0.0", [0, ["a"]], "chain 0"),
+        ("copies.0.0", "own", "copy 2 uses qubit"),
+    ],
+)
+def test_a_hostile_file_of_copies_is_refused(
+    copies: tuple[Embedding, ...], tmp_path: Path, path: str, value: Any, message: str
+) -> None:
+    file = tmp_path / "copies.json"
+    save_embeddings(copies, file)
+    content = json.loads(file.read_text())
+    _change(content, path, content["chains"][0] if value == "own" else value)
+    file.write_text(json.dumps(content))
+    with pytest.raises(QcompileError, match=rf"copies\.json: .*{message}"):
+        load_embeddings(file)

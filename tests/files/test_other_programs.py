@@ -31,9 +31,9 @@ from qcompile import (
     save_qubo,
     solve,
 )
-from qcompile.files.embedding import save_target
 from qcompile.files.interchange_out import to_bqm, to_dimod, write_pubo
 from qcompile.files.samples import save_samples
+from qcompile.files.target import save_target
 from qcompile.stages.arrays import frozen
 
 VALUES = (1e-05, -2.5e-07, 1e22, -3.0, 1e-300, 0.1, 1.7976931348623157e16, -5e-17, 2.0)

@@ -68,6 +68,21 @@ def test_copies_are_sent_in_one_problem_and_read_apart(
     assert isinstance(kept, qcompile.Job) and kept.copies == 3
 
 
+def test_chains_of_several_copies_are_all_used(
+    server: Sapi, send: Callable[..., Submission], best: float, three: tuple[Embedding, ...]
+) -> None:
+    found = send(embedding=three)
+    check_result(found, best)
+    (bqm,) = sent(server)
+    assert set(bqm.variables) == {q for one in three for chain in one.chains for q in chain}
+    assert found.job is not None and found.job.embeddings(found.job.parts[0]) == three
+    assert send(embedding=three, copies=2, dry_run=True).cost.copies == 2
+    assert send(embedding=three, copies="auto", dry_run=True).cost.copies == 3
+    with pytest.raises(InputError, match="copies=4; the embedding holds 3 copies"):
+        send(embedding=three, copies=4)
+    assert len(server.problems) == 1
+
+
 def test_all_copies_that_fit(server: Sapi, send: Callable[..., Submission]) -> None:
     found = send(copies="auto", dry_run=True)
     assert found.cost.copies == 3 and not server.problems

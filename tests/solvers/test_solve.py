@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+import qcompile
 from qcompile import (
     SOLVERS,
     Encoding,
@@ -73,3 +75,19 @@ def test_absurd_numbers_are_refused_or_cut_down() -> None:
     loss = fit_loss(moments_of(data, 3))
     with pytest.raises(InputError, match="4 weights for 3 features"):
         anneal_examples(data, loss, Encoding(4, 2, 1.0))
+
+
+def test_a_program_gives_a_sample_of_every_copy() -> None:
+    qubo = qcompile.quadratize(Pubo.from_dict({(0, 1, 2): 1.0, (0, 3): -2.0, (1,): 0.5}))
+    machine = qcompile.load_machine("chimera4")
+    two = qcompile.find_copies(qubo, machine, copies=2)
+    program = qcompile.make_program([qcompile.with_chains(qubo, one) for one in two])
+    for solver in ("neal", "mock", "rehearse", qcompile.MockMachine(machine, errors=0.0, beta=9.0)):
+        found = solve(program, solver=solver, reads=20)
+        assert found.occurrences.sum() == 40 and found.info["copies"] == 2
+        assert found.energies[0] == -2.0
+    assert solve(program, solver="exact", keep=1).energies[0] == -2.0
+    other = replace(qubo, offset=qubo.offset + 1)
+    mixed = [qcompile.with_chains(qubo, two[0]), qcompile.with_chains(other, two[1])]
+    with pytest.raises(InputError, match="different problems"):
+        solve(qcompile.make_program(mixed), solver="neal")
