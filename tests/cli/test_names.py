@@ -81,6 +81,7 @@ OWN = {
     "embed": {
         "target": "a file of the embedded problem: Embedded.to_bqm()",
         "reuse": "the chains, embedding= of embed",
+        "copies": "a function: find_copies(qubo, machine, copies=...)",
         "preflight": "a function: preflight(qubo, machine)",
     },
     "train": {
