@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.data.named_sets import NAMES
+from qcompile.data.svmlight_small import parse_plain
 from qcompile.errors import InputError, MemoryLimitError
 from qcompile.files.atomic import write_atomically
 from qcompile.runtime.progress import report
@@ -255,6 +256,10 @@ class SvmlightReader:
         return f"{'truncated' if isinstance(error, EOFError) else 'corrupt'} {kind} data"
 
     def _parse(self, text: bytes) -> Any:
+        plain = parse_plain(text)
+        if plain is not None:
+            lines = np.arange(len(plain.labels), dtype=np.int64) + self._line
+            return Piece(self.name, plain.labels, lines, *plain[1:])
         from qcompile.data import svmlight_kernel as parse_kernel
 
         data = np.frombuffer(text, dtype=np.uint8)

@@ -1,6 +1,8 @@
 """Compiled kernels that place, connect and trim chains of qubits.
 
-A `Layout` is a machine's graph with chains on it. Kernels change it in place.
+A `Layout` is a machine's graph with chains on it. Kernels change it in place. Qubits and variables
+that are read from its arrays become `int` before they are handed on: a kernel is compiled once more
+for every other type of its arguments.
 """
 
 from typing import NamedTuple
@@ -93,7 +95,7 @@ def place_chains(layout: Layout, owner: NDArray[np.int32]) -> None:
             drop_qubit(layout, q)
     for q in range(len(owner)):
         if owner[q] >= 0:
-            add_qubit(layout, q, owner[q])
+            add_qubit(layout, q, int(owner[q]))
 
 
 @jit
@@ -164,7 +166,7 @@ def _component(layout: Layout, v: int) -> int:
 @jit
 def _try_drop(layout: Layout, q: int) -> bool:
     """Remove a qubit if its chain stays connected and keeps all links that it needs."""
-    v = layout.owner[q]
+    v = int(layout.owner[q])
     if layout.size[v] == 1:
         return False
     inside = 0
@@ -216,7 +218,7 @@ def trim_chain(
             j = int(uniform(state) * (i + 1))
             buffer[i], buffer[j] = buffer[j], buffer[i]
         for i in range(count):
-            q = buffer[i]
+            q = int(buffer[i])
             if _try_drop(layout, q):
                 log[2 * logged], log[2 * logged + 1] = q, v
                 logged += 1
@@ -274,7 +276,7 @@ def grow_chain(layout: Layout, v: int) -> bool:
             q = queue[taken]
             taken += 1
             for t in range(layout.starts[q], layout.starts[q + 1]):
-                p = layout.neighbours[t]
+                p = int(layout.neighbours[t])
                 if layout.owner[p] != FREE or mark[p] == stamp:
                     continue
                 mark[p] = stamp
@@ -287,7 +289,7 @@ def grow_chain(layout: Layout, v: int) -> bool:
     if best < 0:
         return False
     while layout.owner[best] != v:
-        step = parent[best]
+        step = int(parent[best])
         add_qubit(layout, best, v)
         best = step
     return True
@@ -314,7 +316,7 @@ def _join_pieces(layout: Layout, v: int) -> bool:
         stamp = mark[queue[0]]
         taken, end = 0, -1
         while taken < filled and end < 0:
-            q = queue[taken]
+            q = int(queue[taken])
             taken += 1
             for t in range(layout.starts[q], layout.starts[q + 1]):
                 p = layout.neighbours[t]
@@ -331,7 +333,7 @@ def _join_pieces(layout: Layout, v: int) -> bool:
         if end < 0:
             return False
         while layout.owner[end] != v:
-            step = parent[end]
+            step = int(parent[end])
             add_qubit(layout, end, v)
             end = step
 
@@ -369,7 +371,7 @@ def settle(layout: Layout, order: NDArray[np.int32], rounds: int, seed: int) -> 
         for v in range(len(layout.head)):
             if lacking[v]:
                 while layout.head[v] >= 0:
-                    drop_qubit(layout, layout.head[v])
+                    drop_qubit(layout, int(layout.head[v]))
     return failures
 
 
@@ -416,7 +418,7 @@ def _best_root(layout: Layout, v: int) -> int:
     depth = np.zeros(qubits, dtype=np.int32)
     placed = 0
     for t in range(layout.problem_starts[v], layout.problem_starts[v + 1]):
-        u = layout.problem_neighbours[t]
+        u = int(layout.problem_neighbours[t])
         if layout.size[u] > 0:
             placed += 1
             _flood(layout, u, total, seen, depth)
@@ -430,7 +432,8 @@ def _best_root(layout: Layout, v: int) -> int:
 @jit
 def _place_missing(layout: Layout, order: NDArray[np.int32]) -> None:
     """Make chains for variables that have none, in this order, if there is a path."""
-    for v in order:
+    for i in range(len(order)):
+        v = int(order[i])
         if layout.size[v] > 0:
             continue
         root = _best_root(layout, v)
@@ -442,4 +445,4 @@ def _place_missing(layout: Layout, order: NDArray[np.int32]) -> None:
             whole = grow_chain(layout, v)
         if not whole:
             while layout.head[v] >= 0:
-                drop_qubit(layout, layout.head[v])
+                drop_qubit(layout, int(layout.head[v]))

@@ -51,7 +51,7 @@ def improve(layout: Layout, moves: int, seed: int, hot: float, cold: float, powe
     best_owner = layout.owner.copy()
     cost = 0
     for v in range(variables):
-        cost += _cost(layout.size[v], power)
+        cost += _cost(int(layout.size[v]), power)
     best = cost
     cooling = (cold / hot) ** (1.0 / max(1, moves))
     temperature = hot
@@ -67,7 +67,8 @@ def improve(layout: Layout, moves: int, seed: int, hot: float, cold: float, powe
         cost += change
         if cost < best:
             best = cost
-            best_owner[:] = layout.owner
+            for q in range(qubits):  # `a[:] = b` takes seconds to compile
+                best_owner[q] = layout.owner[q]
     place_chains(layout, best_owner)
     used = 0
     for v in range(variables):
@@ -88,12 +89,12 @@ def relay_chain(
     """Make one chain again; return the change of the cost, the log's end and the old length."""
     count = members_of(layout, v, old)
     for i in range(count):
-        drop_qubit(layout, old[i])
-    root = old[int(uniform(state) * count)]
+        drop_qubit(layout, int(old[i]))
+    root = int(old[int(uniform(state) * count)])
     if uniform(state) < 0.5:  # start at a neighbour instead
         t = layout.starts[root]
         degree = layout.starts[root + 1] - t
-        beside = layout.neighbours[t + int(uniform(state) * degree)] if degree else root
+        beside = int(layout.neighbours[t + int(uniform(state) * degree)]) if degree else root
         if layout.owner[beside] == FREE:
             root = beside
     add_qubit(layout, root, v)
@@ -103,13 +104,13 @@ def relay_chain(
     if not whole:
         return 1 << 30, 0, count
     trim_chain(layout, v, state, buffer, log, 0)
-    change = _cost(layout.size[v], power) - _cost(count, power)
+    change = _cost(int(layout.size[v]), power) - _cost(count, power)
     logged = 0
     for t in range(layout.problem_starts[v], layout.problem_starts[v + 1]):
-        u = layout.problem_neighbours[t]
-        before = layout.size[u]
+        u = int(layout.problem_neighbours[t])
+        before = int(layout.size[u])
         logged = trim_chain(layout, u, state, buffer, log, logged)
-        change += _cost(layout.size[u], power) - _cost(before, power)
+        change += _cost(int(layout.size[u]), power) - _cost(before, power)
     return change, logged, count
 
 
@@ -119,8 +120,8 @@ def restore_chain(
 ) -> None:
     """Undo `relay_chain` from its log."""
     while layout.head[v] >= 0:
-        drop_qubit(layout, layout.head[v])
+        drop_qubit(layout, int(layout.head[v]))
     for i in range(logged):
-        add_qubit(layout, log[2 * i], log[2 * i + 1])
+        add_qubit(layout, int(log[2 * i]), int(log[2 * i + 1]))
     for i in range(count):
-        add_qubit(layout, old[i], v)
+        add_qubit(layout, int(old[i]), v)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from qcompile.runtime.threads import ordered
 from qcompile.stages import multisets
 from qcompile.stages.arrays import Floats
+from qcompile.stages.energies import add_energies
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
 
@@ -158,8 +159,6 @@ class Polynomial:
 
     def values_at(self, points: Floats) -> Floats:
         """Evaluate at several points, one a row."""
-        from qcompile.stages.energy_kernel import add_energies
-
         columns = np.ascontiguousarray(points.T)
         energies = np.full(len(points), self.constant)
         for rows, values in zip(self.indices, self.values, strict=True):

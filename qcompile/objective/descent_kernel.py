@@ -15,17 +15,16 @@ __all__ = ["search"]
 def _best_step(slope: float, curve: float, third: float, low: float, high: float) -> float:
     """Minimise slope δ + curve δ²/2 + third δ³/6 over low <= δ <= high."""
     best, lowest = 0.0, 0.0
-    # the ends, and where slope + curve δ + third δ²/2 vanishes
-    candidates = np.array([low, high, 0.0, 0.0])
+    # where slope + curve δ + third δ²/2 vanishes
+    one, other = 0.0, 0.0
     if third != 0.0:
         inside = curve * curve - 2.0 * third * slope
         if inside > 0.0:
             root = math.sqrt(inside)
-            candidates[2] = (root - curve) / third
-            candidates[3] = (-root - curve) / third
+            one, other = (root - curve) / third, (-root - curve) / third
     elif curve > 0.0:
-        candidates[2] = -slope / curve
-    for step in candidates:
+        one = -slope / curve
+    for step in (low, high, one, other):
         if low <= step <= high:
             change = step * (slope + step * (curve / 2.0 + step * third / 6.0))
             if change < lowest:
@@ -91,6 +90,23 @@ def _descend(
 
 
 @jit
+def _copy(
+    point: NDArray[np.float64],
+    slope: NDArray[np.float64],
+    curves: NDArray[np.float64],
+    to_point: NDArray[np.float64],
+    to_slope: NDArray[np.float64],
+    to_curves: NDArray[np.float64],
+) -> None:
+    """Copy a state, number by number: `a[:] = b` takes seconds to compile."""
+    size = len(point)
+    for i in range(size):
+        to_point[i], to_slope[i] = point[i], slope[i]
+        for j in range(size):
+            to_curves[i, j] = curves[i, j]
+
+
+@jit
 def search(
     point: NDArray[np.float64],
     slope: NDArray[np.float64],
@@ -118,7 +134,7 @@ def search(
         value += _descend(point, slope, curves, thirds, box, sweeps, state)
         if value < total - 1e-12:
             total = value
-            best_point[:], best_slope[:], best_curves[:] = point, slope, curves
+            _copy(point, slope, curves, best_point, best_slope, best_curves)
         else:
-            point[:], slope[:], curves[:] = best_point, best_slope, best_curves
+            _copy(best_point, best_slope, best_curves, point, slope, curves)
     return total

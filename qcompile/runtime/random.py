@@ -11,7 +11,9 @@ __all__ = ["generator", "uniform"]
 @jit
 def generator(seed: int) -> NDArray[np.uint64]:
     """Return the state of a 64-bit xorshift generator."""
-    return np.array([np.uint64(seed) * np.uint64(2654435761) + np.uint64(88172645463325252)])
+    state = np.empty(1, dtype=np.uint64)
+    state[0] = np.uint64(seed) * np.uint64(2654435761) + np.uint64(88172645463325252)
+    return state
 
 
 @jit

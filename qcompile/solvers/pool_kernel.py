@@ -39,6 +39,13 @@ def pool_of(size: int, variables: int) -> Pool:
     )
 
 
+def count_read(pool: Pool) -> None:
+    """End a read: count it for its lowest state, if that is among the lowest of all reads."""
+    places = np.flatnonzero(pool.marks[: pool.meta[0]] == pool.lowest_mark[0])
+    pool.reads[places[:1]] += 1
+    pool.lowest[0] = np.inf
+
+
 @jit
 def offer(pool: Pool, energy: float, mark: np.uint64, state: NDArray[np.int32]) -> None:
     """Add a state if its energy is below the highest in the pool and the state is new."""
@@ -55,7 +62,8 @@ def offer(pool: Pool, energy: float, mark: np.uint64, state: NDArray[np.int32]) 
         pool.meta[0] = filled + 1
     pool.energies[place] = energy
     pool.marks[place] = mark
-    pool.states[place] = state
+    for i in range(len(state)):  # a whole row at once takes seconds to compile
+        pool.states[place, i] = state[i]
     pool.reads[place] = 0
     worst = 0
     for other in range(pool.meta[0]):
@@ -70,16 +78,6 @@ def note_lowest(pool: Pool, energy: float, mark: np.uint64) -> None:
     if energy < pool.lowest[0]:
         pool.lowest[0] = energy
         pool.lowest_mark[0] = mark
-
-
-@jit
-def count_read(pool: Pool) -> None:
-    """End a read: count it for its lowest state, if that is among the lowest of all reads."""
-    for place in range(pool.meta[0]):
-        if pool.marks[place] == pool.lowest_mark[0]:
-            pool.reads[place] += 1
-            break
-    pool.lowest[0] = np.inf
 
 
 @jit

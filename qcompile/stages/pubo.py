@@ -14,6 +14,7 @@ from qcompile.errors import InputError
 from qcompile.runtime.threads import ordered
 from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.display import many
+from qcompile.stages.energies import add_energies
 from qcompile.stages.origin import Origin, OriginFields, origin_of
 from qcompile.stages.problem import Problem
 from qcompile.stages.terms import collect
@@ -26,8 +27,6 @@ _LANES = 64
 
 def polynomial_energies(pubo: Pubo, samples: ArrayLike) -> Floats:
     """Return E(q) for each row q of 0/1 values, in O(terms) for each."""
-    from qcompile.stages.energy_kernel import add_energies
-
     rows = np.atleast_2d(np.asarray(samples))
     if rows.ndim != 2 or rows.shape[1] != pubo.variables:
         raise InputError(f"samples of shape {rows.shape}; expected (any, {pubo.variables})")

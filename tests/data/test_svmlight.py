@@ -34,9 +34,10 @@ def test_numbers_are_read_as_exactly_as_python_reads_them(values: list[str]) -> 
 
     reader = SvmlightReader("unused")
     pairs = " ".join(f"{i}:{v}" for i, v in enumerate(values, 1))
-    piece = reader._parse(f"{values[0]} {pairs}\n".encode())
-    assert piece.values.tolist() == [float(v) for v in values]
-    assert piece.labels.tolist() == [float(values[0])]
+    for comment in ("", " # not plain"):  # without a compiled parser, and with it
+        piece = reader._parse(f"{values[0]} {pairs}{comment}\n".encode())
+        assert piece.values.tolist() == [float(v) for v in values]
+        assert piece.labels.tolist() == [float(values[0])]
 
 
 @settings(deadline=None, max_examples=60)
