@@ -82,6 +82,7 @@ from qcompile.stages.qubo import Ancillas, Qubo
 from qcompile.stages.samples import Samples
 from qcompile.stages.step import Step
 from qcompile.stages.table import TableColumn, TableSchema
+from qcompile.training.calibrate import calibrate
 from qcompile.training.cross_validation import cross_validate
 from qcompile.training.leap_cost import TrainingCost
 from qcompile.training.leap_job import TrainingJob
@@ -148,6 +149,7 @@ __all__ = [
     "add_noise",
     "anneal",
     "anneal_examples",
+    "calibrate",
     "cancel",
     "catalogue",
     "check_embedding",

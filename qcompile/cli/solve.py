@@ -7,6 +7,7 @@ import logging
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qcompile.cli.describe import describe_error, describe_judgement, say_notes
 from qcompile.cli.options import (
@@ -23,6 +24,7 @@ from qcompile.data.replay import prepared, raw_rows, recorded_rows
 from qcompile.embedding.chain_strength import strength_of
 from qcompile.embedding.programming import make_program
 from qcompile.embedding.unembed import REPAIRS
+from qcompile.errors import InputError
 from qcompile.files import atomic, embedding
 from qcompile.files.classifier import load_classifier, save_classifier
 from qcompile.files.interchange import load_problem
@@ -32,6 +34,7 @@ from qcompile.objective.judgement import judge
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 from qcompile.solvers.solve import solve
+from qcompile.stages.arrays import Floats
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import answers
 from qcompile.stages.embedded import Embedded, check_embedding, to_embedded
@@ -124,13 +127,20 @@ def _add_predict_command(commands: Any) -> None:
         example="""
             qcompile predict model.json new.svm
             qcompile predict model.json new.svm --decision -o decisions.txt
+            qcompile predict model.json new.csv --probabilities
         """,
     )
     command.add_argument("model", metavar="MODEL", help="a file of decode or train")
     command.add_argument("data", metavar="DATA")
     command.add_argument("-o", "--output", metavar="FILE", help="write the labels to a file")
-    command.add_argument(
+    instead = command.add_mutually_exclusive_group()
+    instead.add_argument(
         "--decision", action="store_true", help="print w·x instead of labels: above 0 is positive"
+    )
+    instead.add_argument(
+        "--probabilities",
+        action="store_true",
+        help="print the probability of the positive label instead of labels",
     )
     command.set_defaults(run=_run_predict)
 
@@ -247,7 +257,7 @@ def _say_what_is_missing(options: argparse.Namespace, model: Classifier, rows: A
             options.data, len(missing), len(model.used_columns), missing[0] + base,
         )  # fmt: skip
     preparation = model.preparation
-    if preparation.negative is None and not options.decision:
+    if preparation.negative is None and not (options.decision or options.probabilities):
         _log.warning(
             "warning: %s stands for every label but %s: the model was trained with one label "
             "against the rest",
@@ -255,9 +265,25 @@ def _say_what_is_missing(options: argparse.Namespace, model: Classifier, rows: A
         )  # fmt: skip
 
 
+def _predicted(
+    model: Classifier, decisions: Floats, options: argparse.Namespace
+) -> tuple[str, NDArray[Any]]:
+    """Return what is printed for each row, and its name."""
+    if options.decision:
+        return "decisions", decisions
+    if options.probabilities and model.calibration is not None:
+        return "probabilities", model.calibration.probabilities(decisions)
+    return "labels", model.preparation.labels(answers(decisions))
+
+
 def _run_predict(options: argparse.Namespace) -> None:
     atomic.check_outputs(filter(None, [options.output]), inputs=(options.model, options.data))
     model = load_classifier(options.model)
+    if options.probabilities and model.calibration is None:
+        raise InputError(
+            f"{options.model}: this model has no calibration, which --probabilities needs: train "
+            "it in rounds, or with --validation"
+        )
     with bar("read"):
         with passing("read"):
             rows, labels = raw_rows(
@@ -270,7 +296,7 @@ def _run_predict(options: argparse.Namespace) -> None:
         with passing("predict"):
             decisions = model.decision_function(rows)
     _say_what_is_missing(options, model, rows)
-    values = decisions if options.decision else model.preparation.labels(answers(decisions))
+    kind, values = _predicted(model, decisions, options)
     text = "".join(f"{label_text(value)}\n" for value in values.tolist())
     if options.output:
         with atomic.write_atomically(options.output) as stream:
@@ -283,7 +309,7 @@ def _run_predict(options: argparse.Namespace) -> None:
         error = model.error_of(decisions, labels)
         summary |= describe_error("error, if the labels of the file are true", error, len(values))
     if options.json and not options.output:
-        summary["decisions" if options.decision else "labels"] = values.tolist()
+        summary[kind] = values.tolist()
     if options.json or options.output:
         show(summary, options, written=[options.output] if options.output else [])
     else:

@@ -72,8 +72,8 @@ class Classifier(Displayed):
         """Return the probability of the positive label for each raw row."""
         if self.calibration is None:
             raise InputError(
-                "this classifier has no calibration, which probabilities need: fit "
-                "PolynomialLossClassifier and take its classifier_, or use decision_function()"
+                "this classifier has no calibration, which probabilities need: use calibrate() "
+                "with rows that it was not trained on, or train it again in rounds"
             )
         return self.calibration.probabilities(self.decision_function(rows))
 

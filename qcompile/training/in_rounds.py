@@ -16,11 +16,13 @@ from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
 from qcompile.solvers.restarts import check_counts
 from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.calibration import Calibration
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.display import many
 from qcompile.stages.machine import Machine
 from qcompile.stages.source import ClassifierSource
+from qcompile.training.calibrate import calibrated_by_folds
 from qcompile.training.descent import descend_smoothly
 from qcompile.training.inner import StepSolver
 from qcompile.training.l2_path import (
@@ -70,7 +72,7 @@ class RoundsTask:
 
 
 def train_in_rounds(work: RoundsTask) -> Trained:
-    """Train, choose by the validation rows if there are any, and compare with descent."""
+    """Train, choose by the validation rows if any, compare with descent, and calibrate."""
     rows = work.rows
     check_counts(work.solver.reads, work.solver.sweeps, work.solver.keep)
     check_rows(rows)
@@ -93,6 +95,8 @@ def train_in_rounds(work: RoundsTask) -> Trained:
     classifier = _chosen(work, found, price, inner)
     with passing("compare with descent"), muted():
         compared = _risks(task, found, classifier)
+    with passing("calibrate"):
+        classifier = replace(classifier, calibration=_calibration(work, found, price))
     parts = {"train": rows, "validation": work.validation, "test": work.test}
     errors = {name: p.error(classifier.weights) for name, p in parts.items() if p is not None}
     return Trained(
@@ -216,6 +220,17 @@ def _risks(task: Task, found: Found, classifier: Classifier) -> tuple[Risk, ...]
     except KeyboardInterrupt:  # the classifier is there already
         return (here,)
     return here, Risk("descent (L-BFGS)", value, task.data.error(weights))
+
+
+def _calibration(work: RoundsTask, found: Found, price: float) -> Calibration | None:
+    """Return the calibration by folds of the training rows; None for a training that was ended."""
+    if found.ended in ("interrupted", "cancelled"):
+        return None
+    raw = work.raw if work.preparation is not None else work.rows
+    try:
+        return calibrated_by_folds(raw, l2=price, preparation=work.preparation, seed=work.seed)
+    except KeyboardInterrupt:  # the classifier is there already
+        return None
 
 
 def _notes(

@@ -24,6 +24,7 @@ from qcompile.solvers.options import SolveOptions
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.machine import Machine
 from qcompile.stages.samples import Samples
+from qcompile.training.calibrate import calibrate
 from qcompile.training.in_rounds import RoundsTask, train_in_rounds
 from qcompile.training.l2_path import FOLDS
 from qcompile.training.leap_cost import TrainingCost
@@ -98,6 +99,9 @@ def train(
     data the best of the lowest weights is chosen by them. `progress(done, total)` counts rounds,
     folds, or restarts of the search; with a Dask `client` its workers make the sums over the rows,
     the folds, or the restarts.
+
+    The classifier has a calibration for `Classifier.probabilities`: in rounds from decisions about
+    rows that were held out in turn, in the paper's method from the validation rows, if any.
 
     >>> from qcompile import read
     >>> found = train(read("breast-cancer"), test=0.3, seed=1)
@@ -220,6 +224,8 @@ def _by_one_polynomial(
         samples, problem, fitted = search_lowest(task, fitted, narrow, clock)
     with passing("decode"):
         classifier = decode(problem, samples, validation=checked)
+    if checked is not None:
+        classifier = calibrate(classifier, checked)
     rank, energy = classifier.source.rank, classifier.source.energy
     assert rank is not None and energy is not None  # `decode` knows both
     clock.stage("decode", f"state {rank + 1} of the {len(samples)} lowest")

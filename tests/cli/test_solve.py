@@ -27,6 +27,33 @@ def test_labels_are_in_the_json_of_predict(files: Path, capsys: pytest.CaptureFi
     assert [1.0 if value > 0 else -1.0 for value in decisions] == plain
 
 
+def test_probabilities_are_those_of_the_calibration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = str(tmp_path / "model.json")
+    train = ["train", "breast-cancer", "--solver", "descent", "-o", model, "-q"]
+    assert main([*train, "--rows", "200"]) == 0
+    capsys.readouterr()
+    assert main(["predict", model, "breast-cancer", "--decision"]) == 0
+    decisions = np.array([float(line) for line in capsys.readouterr().out.split()])
+    assert main(["predict", model, "breast-cancer", "--probabilities"]) == 0
+    shares = np.array([float(line) for line in capsys.readouterr().out.split()])
+    made = json.loads(Path(model).read_text())["calibration"]
+    logits = made["slope"] * decisions + made["intercept"]
+    assert shares == pytest.approx(1 / (1 + np.exp(-logits)), rel=1e-12)
+    assert main(["predict", model, "breast-cancer", "--probabilities", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["probabilities"] == shares.tolist()
+
+
+def test_a_model_without_calibration_has_no_probabilities(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert main(["predict", "model.json", "new.svm", "--probabilities"]) == 2
+    told = capsys.readouterr().err
+    assert "has no calibration, which --probabilities needs: train it in rounds" in told
+
+
 @pytest.mark.slow
 def test_the_command_solves_decodes_and_predicts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
