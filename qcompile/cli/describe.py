@@ -86,7 +86,11 @@ def describe_data(data: Dataset) -> dict[str, Any]:
 
 def describe_moments(moments: Moments) -> dict[str, Any]:
     """Return the summary of moments."""
-    described = {"data": source_name(moments), "rows": moments.count, "features": moments.features}
+    described = {
+        "data": source_name(moments),
+        "rows": moments.row_count,
+        "features": moments.features,
+    }
     if moments.preparation is not None:
         described["labels"] = _label_map(moments.preparation)
         described |= _label_column(moments.preparation)

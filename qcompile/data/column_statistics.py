@@ -29,7 +29,7 @@ class ColumnStatistics:
     looks at the `sample` of the rows.
     """
 
-    count: int
+    count: float
     mean: Floats
     squares: Floats
     largest: Floats
@@ -38,8 +38,17 @@ class ColumnStatistics:
     sample: RowSample | None = None
 
     @classmethod
-    def of(cls, x: Matrix, y: Floats, sample: RowSample | None = None) -> ColumnStatistics:
-        """Return the statistics of rows with signs y; `sample` is taken of these rows."""
+    def of(
+        cls,
+        x: Matrix,
+        y: Floats,
+        sample: RowSample | None = None,
+        weights: Floats | None = None,
+    ) -> ColumnStatistics:
+        """Return the statistics of rows with signs y; `sample` is taken of these rows.
+
+        With `weights` a row counts as so many rows.
+        """
         memory.require(
             64 * x.shape[1],
             f"statistics of {x.shape[1]:,} columns",
@@ -48,10 +57,27 @@ class ColumnStatistics:
         if not len(y):
             nothing = np.zeros(x.shape[1])
             return cls(0, nothing, nothing, nothing, 0.0, nothing, sample)
+        if weights is not None:
+            return cls._weighted(x, y, weights)
         mean, squares = _means_and_squares(x)
         label = float(y.mean())
         together = np.asarray(x.T @ (y - label), dtype=np.float64)
         return cls(len(y), mean, squares, _largest(x), label, together, sample)
+
+    @classmethod
+    def _weighted(cls, x: Matrix, y: Floats, weights: Floats) -> ColumnStatistics:
+        count = float(weights.sum())
+        mean = np.asarray(weights @ x, dtype=np.float64) / count
+        if hasattr(x, "indptr"):
+            own = np.repeat(weights, np.diff(x.indptr))
+            distances = own * (x.data - mean[x.indices]) ** 2
+            stored = sum_by(x.indices, own, x.shape[1])
+            squares = sum_by(x.indices, distances, x.shape[1]) + (count - stored) * mean**2
+        else:
+            squares = weights @ (np.asarray(x) - mean) ** 2
+        label = float(weights @ y) / count
+        together = np.asarray(x.T @ (weights * (y - label)), dtype=np.float64)
+        return cls(count, mean, squares, _largest(x), label, together)
 
     @property
     def features(self) -> int:
@@ -102,15 +128,17 @@ class ColumnStatistics:
         features: int | None,
         bias: bool,
         rows: Matrix | None = None,
+        weights: Floats | None = None,
     ) -> Preparation:
         """Return the preparation of the rows; `labels` is one that leaves them as they are.
 
-        Robust scaling looks at `rows`, or else at the sample.
+        Robust scaling looks at `rows`, which count `weights` times, or else at the sample.
         """
         if scale not in SCALINGS:
             raise InputError(f"scaling {scale!r}; expected one of {', '.join(SCALINGS)}")
         columns = None if features is None else self._most_correlated(features)
-        center, spread = self._scaling(scale, slice(None) if columns is None else columns, rows)
+        chosen = slice(None) if columns is None else columns
+        center, spread = self._scaling(scale, chosen, rows, weights)
         return replace(
             labels,
             raw_features=self.features,
@@ -123,7 +151,11 @@ class ColumnStatistics:
         )
 
     def _scaling(
-        self, scale: str, chosen: slice | NDArray[np.int64], rows: Matrix | None
+        self,
+        scale: str,
+        chosen: slice | NDArray[np.int64],
+        rows: Matrix | None,
+        weights: Floats | None,
     ) -> tuple[Floats | None, Floats | None]:
         """Return the centre and the scale of the chosen columns."""
         center = None
@@ -131,7 +163,7 @@ class ColumnStatistics:
             if rows is None:
                 assert self.sample is not None  # taken wherever robust scaling is asked for
                 rows = self.sample.of_width(self.features)
-            return robust_scaling(rows if isinstance(chosen, slice) else rows[:, chosen])
+            return robust_scaling(rows if isinstance(chosen, slice) else rows[:, chosen], weights)
         if scale == "standard":
             center, spread = self.mean[chosen], self._deviation()[chosen]
         elif scale == "max-abs":

@@ -156,14 +156,19 @@ def prepare(
             data.preparation, unit_norm=scale == "unit-norm", bias=bias, scaling=scale
         )
     elif features is None and scale == "robust":
-        center, spread = map(frozen, robust_scaling(data.x))
+        center, spread = map(frozen, robust_scaling(data.x, data.weights))
         preparation = replace(
             data.preparation, center=center, scale=spread, bias=bias, scaling=scale
         )
     else:
-        columns = ColumnStatistics.of(data.x, data.y)
+        columns = ColumnStatistics.of(data.x, data.y, weights=data.weights)
         preparation = columns.preparation(
-            data.preparation, scale=scale, features=features, bias=bias, rows=data.x
+            data.preparation,
+            scale=scale,
+            features=features,
+            bias=bias,
+            rows=data.x,
+            weights=data.weights,
         )
     return replace(data, x=preparation.apply(data.x), preparation=preparation)
 

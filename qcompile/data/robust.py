@@ -17,7 +17,7 @@ _REACH = 5 / 1.349  # in units of the interquartile range: 5 deviations of norma
 _ROUNDING = 32 * np.finfo(np.float64).eps
 
 
-def robust_scaling(x: Matrix) -> tuple[Floats, Floats]:
+def robust_scaling(x: Matrix, weights: Floats | None = None) -> tuple[Floats, Floats]:
     """Return the centre and the scale of each column, by its values clipped near the median.
 
     Values are clipped at the median ± 5 IQR / 1.349, with quartiles as `np.quantile` gives them.
@@ -26,8 +26,10 @@ def robust_scaling(x: Matrix) -> tuple[Floats, Floats]:
     more than half of the rows has centre 0, so that sparse rows stay sparse.
 
     Only the values matter, not their order or whether zeros are stored: sparse and dense rows have
-    the same result, bit for bit.
+    the same result, bit for bit. With `weights` a row counts as so many rows.
     """
+    if weights is not None:
+        return _weighted_scaling(x, weights)
     rows, features = x.shape
     center, scale = np.zeros(features), np.ones(features)
     filled = np.bincount(x.indices, minlength=features) if hasattr(x, "indptr") else None
@@ -91,3 +93,63 @@ def _quantile(values: Floats, zeros: int, share: float) -> float:
     low = at(place)
     part = exact - place
     return low if part == 0 else low + part * (at(place + 1) - low)
+
+
+def _weighted_scaling(x: Matrix, weights: Floats) -> tuple[Floats, Floats]:
+    """Return the centre and the scale of each column of rows that count `weights` times."""
+    rows, features = float(weights.sum()), x.shape[1]
+    center, scale = np.zeros(features), np.ones(features)
+    by_column = x.tocsc() if hasattr(x, "indptr") else None
+
+    def column(place: int) -> tuple[float, float]:
+        if by_column is None:
+            return _weighted(np.asarray(x[:, place], dtype=np.float64), weights, rows)
+        part = slice(by_column.indptr[place], by_column.indptr[place + 1])
+        return _weighted(by_column.data[part], weights[by_column.indices[part]], rows)
+
+    if rows > 1:
+        for place, found in enumerate(ordered(column, range(features))):
+            center[place], scale[place] = found
+    return center, scale
+
+
+def _weighted(values: Floats, weights: Floats, rows: float) -> tuple[float, float]:
+    """Return the centre and the scale of a column; the rest of the rows has the value 0."""
+    seen = values != 0
+    order = np.argsort(values[seen], kind="stable")
+    values, weights = values[seen][order], weights[seen][order]
+    if not len(values):
+        return 0.0, 1.0
+    zeros = max(rows - float(weights.sum()), 0.0)
+    if zeros < _ROUNDING * rows:
+        zeros = 0.0
+    below = int(np.searchsorted(values, 0.0))
+    levels = np.insert(values, below, 0.0)
+    ends = np.cumsum(np.insert(weights, below, zeros))
+    first, median, third = (_weighted_quantile(levels, ends, share) for share in (0.25, 0.5, 0.75))
+    is_flat = third - first <= _ROUNDING * max(abs(first), abs(third))
+    if is_flat or (values[0] == values[-1] == 1):
+        return 0.0, 1.0
+    reach = _REACH * (third - first)
+    low, high = median - reach, median + reach
+    clipped, nothing = np.clip(values, low, high), min(max(0.0, low), high)
+    mean = (float(weights @ clipped) + zeros * nothing) / rows
+    squares = float(weights @ (clipped - mean) ** 2) + zeros * (nothing - mean) ** 2
+    deviation = float(np.sqrt(squares / rows))
+    return (0.0 if 2 * zeros > rows else mean), deviation or 1.0
+
+
+def _weighted_quantile(levels: Floats, ends: Floats, share: float) -> float:
+    """Return the quantile of values that are repeated up to their ends, as `np.quantile` gives it.
+
+    >>> _weighted_quantile(np.array([1.0, 2.0]), np.array([1.0, 3.0]), 0.25)
+    1.5
+    """
+    exact = share * max(float(ends[-1]) - 1, 0.0)
+    place = int(exact)
+    low, high = (
+        float(levels[min(int(np.searchsorted(ends, rank, side="right")), len(levels) - 1)])
+        for rank in (place, place + 1)
+    )
+    part = exact - place
+    return low if part == 0 else low + part * (high - low)

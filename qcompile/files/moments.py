@@ -32,6 +32,7 @@ def save_moments(moments: Moments, path: str | Path) -> None:
         "features": moments.features,
         "order": moments.order,
         "count": moments.count,
+        **({} if moments.count == moments.rows else {"rows": moments.rows}),
         "sum_of_squares": moments.sum_of_squares,
         "preparation": preparation_to_dict(moments.preparation),
         "source": moments.source.to_dict(),
@@ -48,8 +49,10 @@ def load_moments(path: str | Path) -> Moments:
         for tensor in tensors.values():
             check_finite(tensor)
         features, order = whole_number(header["features"]), whole_number(header["order"])
-        squares, count = number(header["sum_of_squares"]), whole_number(header["count"])
-        if not (1 <= order <= 8 and features >= 1 and count >= 1 and 0 <= squares < math.inf):
+        squares, count = number(header["sum_of_squares"]), number(header["count"])
+        rows = whole_number(header["rows"]) if "rows" in header else whole_number(header["count"])
+        sizes = 0 < count < math.inf and 0 <= squares < math.inf
+        if not (1 <= order <= 8 and features >= 1 and rows >= 1 and sizes):
             raise FormatError("order, features, count or sum of squares is out of range")
         missing = {(degree, 0) for degree in range(1, order + 1)} - set(tensors)
         if missing:
@@ -57,11 +60,12 @@ def load_moments(path: str | Path) -> Moments:
         return Moments(
             features=features,
             order=order,
-            count=count,
+            count=count if "rows" in header else rows,
             sum_of_squares=squares,
             tensors=tensors,
             preparation=preparation_from_dict(header["preparation"]),
             source=Source.of(as_record(header["source"])),
+            rows=rows,
         )
 
 

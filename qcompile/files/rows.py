@@ -41,6 +41,8 @@ def save_rows(parts: Mapping[str, Dataset], path: str | Path) -> None:
         for kind, array in _arrays_of(part.x).items():
             arrays[f"{name}_{kind}"] = array
         arrays[f"{name}_y"] = part.y
+        if part.weights is not None:
+            arrays[f"{name}_weights"] = part.weights
     write_npz(path, header, arrays)
 
 
@@ -75,7 +77,14 @@ def _part(name: str, own: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]])
         x = _sparse(name, (rows, columns), arrays)
     preparation = preparation_from_dict(as_record(own["preparation"]))
     assert preparation is not None
-    return Dataset(x, frozen(labels), preparation, Source.of(as_record(own["source"])))
+    weights = arrays.get(f"{name}_weights")
+    return Dataset(
+        x,
+        frozen(labels),
+        preparation,
+        Source.of(as_record(own["source"])),
+        None if weights is None else frozen(weights),
+    )
 
 
 def _sparse(name: str, shape: tuple[int, int], arrays: Mapping[str, NDArray[Any]]) -> Matrix:

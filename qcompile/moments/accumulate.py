@@ -44,6 +44,7 @@ def moments_of(
 
     `fit` adds the sums for fitting the 0-1 risk (default: for odd orders). `data` may be an
     iterable of parts: moments of disjoint rows add up, as ``sum(map(moments_of, parts))`` shows.
+    Weights of the rows multiply their products.
     `progress(done, total)` counts the rows of a data set.
 
     >>> from qcompile import read
@@ -55,7 +56,7 @@ def moments_of(
     total = _Sums(keys)
     if isinstance(data, Dataset):
         with shown_by(progress):
-            total.add(data.x, data.y)
+            total.add(data.x, data.y, data.weights)
         return total.moments(order, data.preparation, data.source)
     if isinstance(data, RowStream):
         for x, signs in data:  # the stream counts bytes
@@ -94,7 +95,7 @@ def _moments_of_parts(parts: Iterable[Dataset], order: int, total: _Sums) -> Mom
     preparation: Preparation | None = None
     source = Source()
     for part in parts:
-        total.add(part.x, part.y)
+        total.add(part.x, part.y, part.weights)
         preparation, source = part.preparation, part.source
     if preparation is None:
         raise InputError("no data: expected at least one part")
@@ -103,7 +104,7 @@ def _moments_of_parts(parts: Iterable[Dataset], order: int, total: _Sums) -> Mom
             preparation,
             raw_features=preparation.raw_features + total.features - preparation.features,
         )
-    return total.moments(order, preparation, replace(source, rows=total.count))
+    return total.moments(order, preparation, replace(source, rows=total.rows))
 
 
 def tensor_keys(order: int, *, fit: bool) -> tuple[tuple[int, int], ...]:
@@ -127,22 +128,26 @@ class _Sums:
     """Running sums, which grow when a later part has more features."""
 
     def __init__(self, keys: tuple[tuple[int, int], ...]) -> None:
-        self.features = self.count = 0
+        self.features = self.rows = 0
+        self.count: float = 0
         self._squares = 0.0
         self._keys = keys
         self._tensors: dict[tuple[int, int], Floats] = {key: np.zeros(0) for key in keys}
 
-    def add(self, x: Matrix, y: Floats) -> None:
+    def add(self, x: Matrix, y: Floats, weights: Floats | None = None) -> None:
         self._grow(x.shape[1], len(y))
         _check_sizes(x)
         norms = row_norms(x)
-        self.count += len(y)
-        self._squares += float(np.sum(norms**2))
+        self.rows += len(y)
+        self.count += len(y) if weights is None else float(weights.sum())
+        squares = norms**2 if weights is None else weights * norms**2
+        self._squares += float(np.sum(squares))
         used = norms > 0  # a zero row has margin 0 for all weights: it only adds to the count
         if not used.all():
             x, y, norms = x[used], y[used], norms[used]
+            weights = None if weights is None else weights[used]
         if len(y):
-            rows = products.Rows(x, y, norms)
+            rows = products.Rows(x, y, norms, weights)
             for key, part in products.sums(rows, self._keys).items():
                 self._tensors[key][: len(part)] += part
 
@@ -171,4 +176,5 @@ class _Sums:
             tensors={key: frozen(tensor) for key, tensor in self._tensors.items()},
             preparation=preparation,
             source=source,
+            rows=self.rows,
         )

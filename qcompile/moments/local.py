@@ -59,8 +59,9 @@ def fit_around(
     "Nearest" is in the mean square over weights drawn from N(centre, width² I). `smoothing` is the
     deviation of the weights whose risk it is; with 0 it is the 0-1 risk itself. `degree` is 2 or 3.
     `l2` adds l2/2 |w|². `block` names the features whose weights may change (all by default).
-    `sample_weight` multiplies rows. `data` may be the parts of a data set, prepared alike. With a
-    Dask client (``qcompile.runtime.cluster.using``) its workers hold the rows and make the sums.
+    `sample_weight` takes the place of the weights of the data. `data` may be the parts of a data
+    set, prepared alike. With a Dask client (``qcompile.runtime.cluster.using``) its workers hold
+    the rows and make the sums.
 
     >>> from qcompile import from_arrays
     >>> rows = from_arrays([[2.0, 0.0], [0.0, 3.0]], [1, -1])

@@ -304,8 +304,8 @@ def _moments(total: Total, name: str, options: DataOptions, wanted: Wanted) -> M
     moments: Moments = found.sums
     labels = _labels(found, name, options.positive)
     if moments.preparation is not None:  # data sets that were prepared before
-        return replace(moments, source=Source(name=name, rows=moments.count))
-    about = Source(name=name, rows=moments.count, index_base=found.index_base)
+        return replace(moments, source=Source(name=name, rows=moments.row_count))
+    about = Source(name=name, rows=moments.row_count, index_base=found.index_base)
     if found.digests is not None and len(found.digests) > 1:
         digest = digest_of_digests(found.digests)
         about = replace(about, sha256=digest, parts=len(found.digests))

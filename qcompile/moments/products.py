@@ -49,11 +49,12 @@ _LEFT_WIDTH = 128
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Nonzero rows with their signs and norms."""
+    """Nonzero rows with their signs and norms, and how much each counts if not once."""
 
     x: Matrix
     y: Floats
     norms: Floats
+    weights: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -65,7 +66,13 @@ class Rows:
 
     def take(self, rows: slice) -> Rows:
         """Return some of the rows."""
-        return Rows(self.x[rows], self.y[rows], self.norms[rows])
+        weights = None if self.weights is None else self.weights[rows]
+        return Rows(self.x[rows], self.y[rows], self.norms[rows], weights)
+
+    def power(self, power: int) -> Floats:
+        """Return a power of the norm of each row, times its weight."""
+        made = _power(self.norms, power)
+        return made if self.weights is None else made * self.weights
 
 
 def sums(rows: Rows, keys: tuple[Key, ...]) -> dict[Key, Floats]:
@@ -135,7 +142,7 @@ def single_threaded_blas() -> Any:
 
 def _factors(rows: Rows, keys: tuple[Key, ...], degree: int) -> tuple[list[int], Floats]:
     powers = [power for d, power in keys if d == degree]
-    return powers, np.stack([_power(rows.norms, p) for p in powers])
+    return powers, np.stack([rows.power(p) for p in powers])
 
 
 def _power(norms: Floats, power: int) -> Floats:
@@ -284,7 +291,7 @@ def count_subsets(rows: Rows, keys: tuple[Key, ...]) -> Parts:
     counted: dict[Key, list[Floats]] = {group: [] for group in largest}
     for size in range(1, order + 1):
         wanted = [group for group, top in largest.items() if top >= size]
-        factors = np.stack([rows.y**odd * _power(rows.norms, p) for odd, p in wanted], axis=1)
+        factors = np.stack([rows.y**odd * rows.power(p) for odd, p in wanted], axis=1)
         sums_ = np.zeros((comb(features, size), len(wanted)))
         add_subset_counts(starts, columns, factors, parts, size, sums_)
         for kind, group in enumerate(wanted):

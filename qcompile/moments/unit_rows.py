@@ -154,12 +154,15 @@ class UnitRows:
     def of(
         cls, data: Dataset | Sequence[Dataset], sample_weight: ArrayLike | None = None
     ) -> UnitRows:
-        """Return the rows of a data set, or of its parts; `sample_weight` multiplies rows."""
+        """Return the rows of a data set, or of its parts; `sample_weight` multiplies rows.
+
+        Without it the rows have the weights of the data.
+        """
         parts = [data] if isinstance(data, Dataset) else list(data)
         if not parts or len({part.features for part in parts}) > 1:
             raise InputError("no parts of data, or parts of different widths")
         count = sum(map(len, parts))
-        shares = _shares(count, sample_weight)
+        shares = _shares(count, _weights(parts) if sample_weight is None else sample_weight)
         ends = np.cumsum([0, *map(len, parts)]).tolist()
         blocks = tuple(
             block
@@ -205,6 +208,14 @@ def one_core_blas() -> Iterator[None]:
     """Limit matrix products to one core, as their rounding depends on the number of threads."""
     with _controller().limit(limits=1, user_api="blas"):
         yield
+
+
+def _weights(parts: Sequence[Dataset]) -> Floats | None:
+    """Return the weights of all rows; None if no part has any."""
+    if all(part.weights is None for part in parts):
+        return None
+    own = [np.ones(len(part)) if part.weights is None else part.weights for part in parts]
+    return np.concatenate(own)
 
 
 def _shares(rows: int, sample_weight: ArrayLike | None) -> Floats:

@@ -73,7 +73,7 @@ def discretize(
         loss=loss,
         l0=l0,
         preparation=moments.preparation,
-        source=replace(moments.source, rows=moments.count),
+        source=replace(moments.source, rows=moments.row_count),
     )
     pubo = expand_tensors(
         float(loss.coefficients[0]), joined, tensors, code, origin, threshold=threshold
@@ -144,7 +144,7 @@ def _check_options(moments: Moments, loss: Loss, l0: float, threshold: float) ->
         raise InputError(f"l0 {l0:g}; expected a number of 0 or more")
     if not (math.isfinite(threshold) and threshold >= 0):
         raise InputError(f"threshold {threshold:g}; expected a number of 0 or more")
-    if moments.count < 1:
+    if moments.count <= 0:
         raise InputError("moments of no examples")
 
 

@@ -115,7 +115,7 @@ def fit_loss(
 def _check_information(moments: Moments, order: int, *, fitted: bool) -> None:
     """Raise InputError if no classifier of these rows is better than another."""
     constant = moments.preparation is not None and moments.preparation.bias
-    if moments.count < 1 or (fitted and moments.sum_of_squares <= 0):
+    if moments.count <= 0 or (fitted and moments.sum_of_squares <= 0):
         raise InputError("all features are zero: every classifier has margin 0 on these data")
     if fitted and constant and moments.sum_of_squares == moments.count:
         raise InputError(

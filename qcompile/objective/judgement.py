@@ -107,7 +107,12 @@ def rewarded(loss: Loss, data: Dataset, weights: Floats) -> bool:
     """
     margins = data.margins(weights)
     wrong = margins < 0
-    return bool(np.mean(wrong) > 0.5 or (wrong.any() and float(np.mean(loss(margins[wrong]))) < 0))
+    if float(data.mean(wrong)) > 0.5:
+        return True
+    own = None if data.weights is None else data.weights[wrong]
+    if own is not None and not own.any():
+        return False
+    return bool(wrong.any() and float(np.average(loss(margins[wrong]), weights=own)) < 0)
 
 
 def warnings_for(
@@ -121,7 +126,7 @@ def warnings_for(
     found = []
     if low and rewarded(loss, data, weights):
         found.append(
-            f"wrong margins are rewarded: {np.mean(margins < 0):.0%} of the rows are wrong at an "
+            f"wrong margins are rewarded: {data.mean(margins < 0):.0%} of the rows are wrong at an "
             f"objective of {energy:.3g}; use a smaller weight_range= than {loss.range_:.3g}"
         )
     elif energy < 0:
@@ -131,7 +136,7 @@ def warnings_for(
         )
     if learnt_nothing(data, weights):
         found.append(no_better(data, weights, _advice(data)))
-    beyond = float(np.mean(margins < -loss.reward_margin))
+    beyond = float(data.mean(margins < -loss.reward_margin))
     if beyond > _WORTH_A_WARNING:
         found.append(
             f"{beyond:.0%} of the margins are wrong and beyond the turn of the loss at "
@@ -143,7 +148,9 @@ def warnings_for(
 
 def learnt_nothing(data: Dataset, weights: Floats) -> bool:
     """Whether as many rows are wrong as with the commoner label, or more."""
-    half_a_row = 0.5 / max(1, len(data))  # equal shares may be rounded differently
+    # equal shares may be rounded differently
+    lightest = 1.0 if data.weights is None else float(data.weights[data.weights > 0].min())
+    half_a_row = 0.5 * lightest / max(1, data.total)
     return data.error(weights) > data.baseline_error - half_a_row
 
 

@@ -191,7 +191,7 @@ def _data_stage(run: Run) -> Iterable[Stage]:
 def _data_rows(run: Run) -> int | None:
     training = [part for name, part in run.parts if name in ("train", "training rows")]
     if run.moments is not None:
-        return run.moments.count
+        return run.moments.row_count
     if training:
         return len(training[0])
     return run.source.rows or None

@@ -141,9 +141,9 @@ def _check_moments(run: Run, problem: Problem, names: Mapping[str, str]) -> None
     moments = run.moments
     if moments is None:
         return
-    rows = _rows_of(problem, moments.count)
-    if rows != moments.count:
-        raise _foreign(names, "moments", f"moments of {moments.count} rows, not {rows}")
+    rows = _rows_of(problem, moments.row_count)
+    if rows != moments.row_count:
+        raise _foreign(names, "moments", f"moments of {moments.row_count} rows, not {rows}")
     prepared = (moments.preparation, problem.preparation)
     if None not in prepared and not _alike(*prepared):
         raise _foreign(names, "moments", "moments of data that were prepared differently")

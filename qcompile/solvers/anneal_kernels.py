@@ -334,6 +334,7 @@ def anneal_margins(
     rows: NDArray[np.int32],
     entries: NDArray[np.float64],
     examples: int,
+    masses: NDArray[np.float64],
     kind: int,
     coefficients: NDArray[np.float64],
     ridge: float,
@@ -350,7 +351,8 @@ def anneal_margins(
 ) -> None:
     """Anneal weights over the margins of all examples, for a loss of any kind.
 
-    `entries` are y x by columns. `coefficients` are nine numbers, padded with zeros. `ridge` is
+    `entries` are y x by columns. `masses` are how much the examples count, with a mean of 1; none
+    if all count alike. `coefficients` are nine numbers, padded with zeros. `ridge` is
     l2, and `charge` is added for each weight that is not zero. The search begins at the levels
     `begin`, or at random levels if that is empty. A proposal costs the entries of one column, for
     any order.
@@ -368,7 +370,7 @@ def anneal_margins(
         for t in range(starts[a], starts[a + 1]):
             margin[rows[t]] += level[a] * step * entries[t]
     cost = np.empty(examples)
-    energy = _risk(margin, kind, coefficients, cost)
+    energy = _risk(margin, masses, kind, coefficients, cost)
     for a in range(size):
         energy += ridge / 2.0 * (level[a] * step) ** 2 + (charge if level[a] else 0.0)
     offer(pool, energy, mark, level)
@@ -383,7 +385,10 @@ def anneal_margins(
             d = (target - level[a]) * step
             column = slice(starts[a], starts[a + 1])
             own, sizes = rows[column], entries[column]
-            total = _change(own, sizes, d, margin, cost, kind, coefficients)
+            if len(masses):
+                total = _weighted_change(own, sizes, d, margin, masses, cost, kind, coefficients)
+            else:
+                total = _change(own, sizes, d, margin, cost, kind, coefficients)
             rise = total / examples + ridge / 2.0 * step * step * (
                 target * target - level[a] * level[a]
             )
@@ -396,6 +401,8 @@ def anneal_margins(
                     r = own[t]
                     margin[r] += d * sizes[t]
                     cost[r] = _loss(margin[r], kind, coefficients)
+                    if len(masses):
+                        cost[r] *= masses[r]
                 limit = _note(pool, energy, mark, level, limit)
         beta *= growth
 
@@ -427,8 +434,28 @@ def _change(
 
 
 @jit
+def _weighted_change(
+    rows: NDArray[np.int32],
+    entries: NDArray[np.float64],
+    d: float,
+    margin: NDArray[np.float64],
+    masses: NDArray[np.float64],
+    cost: NDArray[np.float64],
+    kind: int,
+    coefficients: NDArray[np.float64],
+) -> float:
+    """Return what a change of one weight adds to the sum of costs that count by masses."""
+    total = 0.0
+    for t in range(len(rows)):
+        r = rows[t]
+        total += masses[r] * _loss(margin[r] + d * entries[t], kind, coefficients) - cost[r]
+    return total
+
+
+@jit
 def _risk(
     margin: NDArray[np.float64],
+    masses: NDArray[np.float64],
     kind: int,
     coefficients: NDArray[np.float64],
     cost: NDArray[np.float64],
@@ -437,6 +464,8 @@ def _risk(
     total = 0.0
     for r in range(len(margin)):
         cost[r] = _loss(margin[r], kind, coefficients)
+        if len(masses):
+            cost[r] *= masses[r]
         total += cost[r]
     return total / len(margin)
 

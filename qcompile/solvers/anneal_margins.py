@@ -50,11 +50,11 @@ def anneal_examples(
     """Anneal weights over the margins of the examples; return the lowest distinct ones, in order.
 
     The loss may have any order, and need not be a polynomial; only the data must fit in memory.
-    The search begins at random weights, or at `start` (one row, or a row for each read), then at a
-    temperature so low that it stays near. With `each`, that many lowest states of every read are
-    kept, and the lowest of all reads fill up the rest: different states, among which other rows
-    may choose. `progress(done, total)` counts restarts. With a Dask `client` its workers make the
-    restarts; the weights are the same.
+    Rows count by their weights. The search begins at random weights, or at `start` (one row, or a
+    row for each read), then at a temperature so low that it stays near. With `each`, that many
+    lowest states of every read are kept, and the lowest of all reads fill up the rest: different
+    states, among which other rows may choose. `progress(done, total)` counts restarts. With a Dask
+    `client` its workers make the restarts; the weights are the same.
     """
     check_counts(reads, sweeps, keep)
     if each is not None and not 1 <= each * reads <= keep:
@@ -91,11 +91,12 @@ def _over_margins(
     starts, rows, entries = _signed_columns(data)
     low, high = encoding.level_bounds
     kind, coefficients = _loss_numbers(loss)
+    masses = np.zeros(0) if data.weights is None else data.weights * (len(data) / data.total)
     hot, cold = temperatures
 
     def one(number: int, pool: Any) -> None:
         anneal_margins(
-            starts, rows, entries, len(data), kind, coefficients, loss.l2, l0, low, high,
+            starts, rows, entries, len(data), masses, kind, coefficients, loss.l2, l0, low, high,
             encoding.step, begin[number], sweeps or DEFAULT_SWEEPS, hot, cold,
             seed * 1_000_003 + number, pool,
         )  # fmt: skip
@@ -159,13 +160,13 @@ def _margin_temperatures(
     signed = x * sample.y[:, None]
     shrunk = np.repeat(0.5 ** np.arange(6), 4)[:, None]
     points = np.rint(rng.integers(low, high + 1, (len(shrunk), len(low))) * shrunk) * encoding.step
-    risks = [float(np.mean(loss(signed @ point))) for point in points]
+    risks = [float(sample.mean(loss(signed @ point))) for point in points]
     changes = []
     for place in np.argsort(risks, kind="stable")[: len(points) // 4]:
         margins = signed @ points[place]
         here = loss(margins)
         for a in range(0, encoding.features, max(1, encoding.features // 16)):
             there = loss(margins + encoding.step * signed[:, a])
-            changes.append(abs(float(np.mean(there - here))))
+            changes.append(abs(float(sample.mean(there - here))))
     hot, cold = temperatures_from(np.array(changes))
     return hot, cold / 4

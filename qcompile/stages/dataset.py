@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,6 +55,7 @@ class Dataset(Displayed):
             "rows": len(self),
             "features": self.features,
             "positive rows": int(np.count_nonzero(self.y > 0)),
+            "weight of the rows": None if self.weights is None else self.total,
             "entries that are not 0": f"{self.density:.1%}",
             "source": self.source.name,
         }
@@ -70,9 +72,20 @@ class Dataset(Displayed):
         return float(np.count_nonzero(stored)) / max(1, len(self) * self.features)
 
     @property
+    def total(self) -> float:
+        """How much all rows count together: their number, or the sum of their weights."""
+        return len(self) if self.weights is None else float(self.weights.sum())
+
+    def mean(self, values: NDArray[Any]) -> Floats:
+        """Return the mean of values of the rows, or of each column of them, by the weights."""
+        if self.weights is None:
+            return np.asarray(np.mean(values, axis=0))
+        return np.asarray(self.weights @ np.asarray(values, dtype=np.float64) / self.total)
+
+    @property
     def baseline_error(self) -> float:
         """The error of a classifier that always answers with the larger class."""
-        positive = float(np.mean(self.y > 0))
+        positive = float(self.mean(self.y > 0))
         return min(positive, 1 - positive)
 
     def take(self, rows: NDArray[np.integer] | slice) -> Dataset:
@@ -94,7 +107,7 @@ class Dataset(Displayed):
     def errors(self, weights: ArrayLike) -> Floats:
         """Return the error of each row of weights."""
         decisions = np.asarray(self.x @ np.asarray(weights, dtype=np.float64).T)
-        return np.asarray(np.mean(answers(decisions) != self.y[:, None], axis=0))
+        return self.mean(answers(decisions) != self.y[:, None])
 
 
 def _check_weights(weights: Floats, rows: int) -> None:

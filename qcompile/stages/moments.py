@@ -22,20 +22,25 @@ __all__ = ["Moments"]
 class Moments(Displayed):
     """Sums over the examples that every later pass needs; they add and subtract.
 
-    ``tensors[a, e]`` is Σ_i |x_i|^e z_i ⊗ ... ⊗ z_i (a factors, z_i = y_i x_i), each multiset of
-    features stored once, in the order of `qcompile.stages.multisets`.
+    `rows` is the number of the examples, and `count` the sum of their weights, which is the same
+    where they have none. ``tensors[a, e]`` is Σ_i |x_i|^e z_i ⊗ ... ⊗ z_i (a factors,
+    z_i = y_i x_i), each multiset of features stored once, in the order of
+    `qcompile.stages.multisets`.
     """
 
     features: int
     order: int
-    count: int
+    count: float
     sum_of_squares: float
     tensors: Mapping[tuple[int, int], Floats]
     preparation: Preparation | None = None
     source: Source = field(default_factory=Source)
+    rows: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "source", Source.of(self.source))
+        if self.rows is None:
+            object.__setattr__(self, "rows", int(self.count))
         for (degree, _), tensor in self.tensors.items():
             expected = multisets.count(self.features, degree)
             if tensor.shape != (expected,):
@@ -44,13 +49,14 @@ class Moments(Displayed):
                 )
 
     def _line(self) -> str:
-        rows = many(self.count, "row")
+        rows = many(self.row_count, "row")
         return f"order {self.order}, {rows}, {many(self.features, 'feature')}"
 
     def _facts(self) -> Mapping[str, object]:
         return {
             "order": self.order,
-            "rows": self.count,
+            "rows": self.row_count,
+            "weight of the rows": None if self.count == self.rows else self.count,
             "features": self.features,
             "sums": sum(len(tensor) for tensor in self.tensors.values()),
             "source": self.source.name,
@@ -92,7 +98,8 @@ class Moments(Displayed):
             self,
             features=features,
             preparation=wider,
-            source=Source(rows=self.count + sign * other.count),
+            source=Source(rows=self.row_count + sign * other.row_count),
+            rows=self.row_count + sign * other.row_count,
             count=self.count + sign * other.count,
             sum_of_squares=self.sum_of_squares + sign * other.sum_of_squares,
             tensors=tensors,
@@ -102,6 +109,11 @@ class Moments(Displayed):
         """Return the exact moments of the same rows with all labels negated."""
         tensors = {key: frozen(-t) if key[0] % 2 else t for key, t in self.tensors.items()}
         return replace(self, tensors=tensors)
+
+    @property
+    def row_count(self) -> int:
+        """The number of the examples, which is what `rows` is."""
+        return int(self.count) if self.rows is None else self.rows
 
     @property
     def rms_norm(self) -> float:

@@ -201,4 +201,8 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
     rows = [part.x for part in parts]
     sparse = any(sp.issparse(x) for x in rows)
     x = sp.csr_array(sp.vstack(rows)) if sparse else np.concatenate(rows)
-    return replace(parts[0], x=x, y=frozen(np.concatenate([part.y for part in parts])))
+    y = frozen(np.concatenate([part.y for part in parts]))
+    if parts[0].weights is None:
+        return replace(parts[0], x=x, y=y)
+    weights = [np.ones(len(part)) if part.weights is None else part.weights for part in parts]
+    return replace(parts[0], x=x, y=y, weights=frozen(np.concatenate(weights)))

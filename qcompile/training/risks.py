@@ -44,7 +44,7 @@ class Risk(Record):
 
 def objective_of(rows: Dataset, loss: Loss, weights: Floats) -> float:
     """Return the mean loss of the rows plus the regulariser."""
-    return float(np.mean(loss(rows.margins(weights)))) + loss.l2 / 2 * float(weights @ weights)
+    return float(rows.mean(loss(rows.margins(weights)))) + loss.l2 / 2 * float(weights @ weights)
 
 
 def risks(
@@ -87,7 +87,9 @@ def descend(rows: Dataset, loss: Loss, start: Floats) -> Floats:
 
     def objective(weights: Floats) -> tuple[float, Floats]:
         margins = rows.margins(weights)
-        push = np.polynomial.polynomial.polyval(margins, slopes) * rows.y / len(rows)
+        push = np.polynomial.polynomial.polyval(margins, slopes) * rows.y / rows.total
+        if rows.weights is not None:
+            push = push * rows.weights
         slope = np.asarray(rows.x.T @ push) + loss.l2 * weights
         return objective_of(rows, loss, weights), slope
 

@@ -346,13 +346,17 @@ class _Judged:
     problem: Pubo | Qubo
 
 
-def _judge(task: Task, found: Sequence[tuple[Samples, Pubo | Qubo]], lowest: _Lowest) -> _Judged:
-    """Judge the lowest samples of every problem of a round."""
+def _judge(
+    task: Task, found: Sequence[tuple[Samples, Pubo | Qubo]], state: _State, lowest: _Lowest
+) -> _Judged:
+    """Judge the lowest samples of every problem of a round; one that stays is no better."""
     best: _Judged | None = None
     for samples, problem in found:
         # the samples are distinct and in order of energy
         weights = problem.decode(samples.bits[: task.options.candidates])
         values = task.objective(weights)
+        # its objective may be rounded differently where others are computed with it
+        values[(weights == state.weights).all(axis=1)] = state.objective
         lowest.add(weights, values)
         rank = int(np.argmin(values))
         if best is None or values[rank] < best.value:
@@ -369,7 +373,7 @@ def _round(task: Task, state: _State, place: Place, lowest: _Lowest) -> None:
         found = task.inner.sample(
             problems, place, seed=_seed(task, place), keep=task.options.candidates
         )
-    best = _judge(task, found, lowest)
+    best = _judge(task, found, state, lowest)
     reached, radius, width = best.value - state.objective, state.radius, state.width
     taken = reached < 0
     expected = float(best.samples.energies[0]) - fit.constant

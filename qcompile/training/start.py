@@ -61,14 +61,14 @@ def _by_conjugate_gradients(rows: UnitRows, ridge: float) -> Floats:
 def default_l2(data: Dataset, direction: Floats) -> float:
     """Return the price of the weights that needs no search.
 
-    It is 0.2 (4 p (1 - p))² / (m (1 - 2 e)) for m rows, a share p of positive ones, and a share e
-    of wrong answers of the least-squares classifier. More rows need less of it, noisy labels more.
-    With the price of equal classes a rare class would be given up.
+    It is 0.2 (4 p (1 - p))² / (m (1 - 2 e)) for rows that count m in all, a share p of positive
+    ones, and a share e of wrong answers of the least-squares classifier. More rows need less of it,
+    noisy labels more. With the price of equal classes a rare class would be given up.
     """
-    positive = float(np.mean(data.y > 0))
+    positive = float(data.mean(data.y > 0))
     balance = max(4 * positive * (1 - positive), 1e-3)
     wrong = min(data.error(direction), _MOST_WRONG)
-    return _PRICE * balance**2 / (len(data) * (1 - 2 * wrong))
+    return _PRICE * balance**2 / (data.total * (1 - 2 * wrong))
 
 
 def scaled_to_lowest(rows: UnitRows, direction: Floats, l2: float) -> Floats:

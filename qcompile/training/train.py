@@ -11,6 +11,7 @@ from typing import Any, Unpack
 from qcompile.data.options import load_data
 from qcompile.data.prepare import PrepareOptions
 from qcompile.data.split import Parts, prepare_alike, set_aside
+from qcompile.data.weights import ClassWeight, as_counts, weighted
 from qcompile.errors import InputError
 from qcompile.files.machines import MachineSource, load_machine
 from qcompile.moments.accumulate import moments_of
@@ -67,6 +68,7 @@ def train(
     validation: Dataset | float = 0.0,
     test: Dataset | float = 0.0,
     preparation: PrepareOptions | Mapping[str, Any] | None = None,
+    class_weight: ClassWeight = None,
     folds: int = FOLDS,
     time_limit: float = math.inf,
     seed: int = 0,
@@ -95,7 +97,9 @@ def train(
     `validation` and `test` are data sets prepared in the same way, or shares of `data` to set
     aside. `preparation` holds options of `prepare` for data that are not prepared yet: parts are
     set aside first, and features are chosen and scaled by the training rows alone. Raw data are
-    scaled (robust) and get a constant column unless `preparation` says otherwise. With validation
+    scaled (robust) and get a constant column unless `preparation` says otherwise. Rows count by
+    their weights, as if each were there so many times, and `class_weight` ("balanced", or a number
+    for each label) multiplies those of the training rows. With validation
     data the best of the lowest weights is chosen by them. `progress(done, total)` counts rounds,
     folds, or restarts of the search; with a Dask `client` its workers make the sums over the rows,
     the folds, or the restarts.
@@ -136,15 +140,16 @@ def train(
     chip = None
     if qpu is None and machine is not None and not isinstance(machine, LeapMachine):
         chip = load_machine(machine)
+    raw = set_aside(data, validation, test, seed=seed)
+    raw = as_counts(weighted(raw[0], class_weight=class_weight)), *raw[1:]
     with cluster.using(client):
         if method == "paper":
             price = _paper_l2(l2)
             loss = loss or LossOptions()
             loss = loss if price is None else replace(loss, l2=price)
-            parts = set_aside(data, validation, test, seed=seed, preparation=wanted)
+            parts = raw if wanted is None else prepare_alike(raw, wanted)
             bits = BITS if bits is None else bits
             return _by_one_polynomial(parts, bits, l0, loss, options, chip, progress)
-        raw = set_aside(data, validation, test, seed=seed)
         parts = raw if wanted is None else prepare_alike(raw, wanted)
         settings = rounds or RoundOptions()
         settings = replace(settings, time_limit=min(settings.time_limit, time_limit))

@@ -125,10 +125,10 @@ def _positive(pubo: Pubo) -> Pubo:
 
 
 class _Rows(Protocol):
-    """A function of margins, summed over blocks of rows."""
+    """A function of margins, for blocks of rows."""
 
-    def sums(self, rows: slice, values: Floats, sizes: Floats) -> tuple[Floats, Floats]:
-        """Return sums over some rows, of values and of the sizes of what they are made of.
+    def at(self, rows: slice, values: Floats, sizes: Floats) -> tuple[Floats, Floats]:
+        """Return values at some rows, and the sizes of what they are made of.
 
         The last two arguments are x·u and |x|·|u| of each row and assignment, where u is what the
         bits add to the weights.
@@ -160,14 +160,22 @@ class _Objective:
         for block in _blocks(len(self.data), len(bits)):
             x = self.data.x[block]
             values, added = np.asarray(x @ moved.T), np.asarray(abs(x) @ most.T)
-            one, two = self.rows.sums(block, values, added)
-            totals, sizes = totals + one, sizes + two
+            one, two = self.rows.at(block, values, added)
+            totals, sizes = totals + self._sum(one, block), sizes + self._sum(two, block)
         weights, reach = self.base + moved, np.abs(self.base) + most
-        count = len(self.data)
+        weighed = self.data.weights
+        count = len(self.data) if weighed is None else float(np.sum(weighed))
         return (
             totals / count + self.l2 / 2 * (weights**2).sum(axis=1),
             sizes / count + self.l2 / 2 * (reach**2).sum(axis=1),
         )
+
+    def _sum(self, values: Floats, rows: slice) -> Floats:
+        """Return the sum over rows, each as often as it counts."""
+        weighed = self.data.weights
+        if weighed is None:
+            return np.asarray(values.sum(axis=0))
+        return np.asarray((values * weighed[rows, None]).sum(axis=0))
 
 
 def _blocks(rows: int, columns: int) -> Iterator[slice]:
@@ -183,11 +191,10 @@ class _OfLoss:
     y: Floats
     loss: Loss
 
-    def sums(self, rows: slice, values: Floats, sizes: Floats) -> tuple[Floats, Floats]:
+    def at(self, rows: slice, values: Floats, sizes: Floats) -> tuple[Floats, Floats]:
         coefficients = np.array(self.loss.coefficients[::-1])
         margins = values * self.y[rows, None]
-        losses, added = np.polyval(coefficients, margins), np.polyval(np.abs(coefficients), sizes)
-        return losses.sum(axis=0), added.sum(axis=0)
+        return np.polyval(coefficients, margins), np.polyval(np.abs(coefficients), sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +224,7 @@ class _OfStep:
         reach = np.asarray(abs(data.x) @ np.abs(centre)) * np.abs(turn)
         return cls(turn, seen, variance, spread, (below, slope, bend, twist), reach)
 
-    def sums(self, rows: slice, values: Floats, sizes: Floats) -> tuple[Floats, Floats]:
+    def at(self, rows: slice, values: Floats, sizes: Floats) -> tuple[Floats, Floats]:
         below, slope, bend, twist = (part[rows, None] for part in self.shape)
         seen, variance = self.seen[rows, None], self.variance
         d = values * self.turn[rows, None]
@@ -231,7 +238,7 @@ class _OfStep:
         bent = np.abs(bend) * (far**2 + variance) / 2
         twisted = np.abs(twist) * (far**3 + 3 * variance * far) / 6
         added = 1 + np.abs(slope) * far + bent + twisted + 2 * around
-        return total.sum(axis=0), added.sum(axis=0)
+        return total, added
 
 
 def _objective(qubo: Qubo, encoding: Encoding, data: Dataset) -> _Objective | None:
