@@ -26,6 +26,7 @@ from qcompile.cli.trained import write_trained
 from qcompile.data.options import DataOptions, load_data
 from qcompile.data.prepare import PrepareOptions
 from qcompile.data.split import Parts, prepare_alike, set_aside
+from qcompile.data.weights import as_counts, weighted
 from qcompile.files import atomic
 from qcompile.objective.fit import LossOptions
 from qcompile.report import plot
@@ -33,6 +34,7 @@ from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
 from qcompile.solvers.solve import SOLVERS
+from qcompile.stages.labels import RowLabel
 from qcompile.stages.machine import Machine
 from qcompile.training.cross_validation import Trial, cross_validate
 from qcompile.training.in_rounds import RoundsTask, train_in_rounds
@@ -107,12 +109,36 @@ def add_commands(commands: Any) -> None:
     paper.add_argument("--bits", type=int, metavar="D", help="bits per weight (4)")
     paper.add_argument("--l0", type=float, default=0.0, help="penalty for each nonzero weight (0)")
     _add_part_options(command)
+    command.add_argument(
+        "--class-weight",
+        type=_class_weight,
+        metavar="W",
+        help="how much a training row counts by its label: balanced, or LABEL=W,LABEL=W (1 each)",
+    )
     add_solver_options(command, seed=False, rounds=True)
     add_leap_options(command)
     add_machine_options(command, default=None)
     add_data_options(command)
     add_loss_options(command, l2=False)
     command.set_defaults(run=_run_train)
+
+
+def _class_weight(text: str) -> dict[RowLabel, float] | str:
+    """Return the weights of classes by their labels as texts."""
+    if text == "balanced":
+        return text
+    weights: dict[RowLabel, float] = {}
+    for entry in text.split(","):
+        label, found, weight = entry.rpartition("=")
+        try:
+            if not found:
+                raise ValueError
+            weights[label] = float(weight)
+        except ValueError:
+            raise argparse.ArgumentTypeError(
+                f"found {text!r}; expected balanced, or LABEL=W,LABEL=W"
+            ) from None
+    return weights
 
 
 def _price(text: str) -> float | str:
@@ -346,7 +372,20 @@ def _raw_parts(options: argparse.Namespace) -> tuple[Parts, PrepareOptions]:
     wanted = grouped(DataOptions, options)
     plain = replace(wanted, scale="none", features=None, bias=False)
     raw = load_data(options.data, plain)
-    return set_aside(raw, options.validation, options.test, seed=options.seed), wanted.preparation
+    rows, *others = set_aside(raw, options.validation, options.test, seed=options.seed)
+    wanted_weight = options.class_weight
+    if isinstance(wanted_weight, Mapping) and not isinstance(raw.preparation.positive, str):
+        wanted_weight = {_number(label): weight for label, weight in wanted_weight.items()}
+    rows = as_counts(weighted(rows, class_weight=wanted_weight))
+    return (rows, others[0], others[1]), wanted.preparation
+
+
+def _number(label: RowLabel) -> RowLabel:
+    """Return a label as a number, or as it is if it reads as none."""
+    try:
+        return float(label)
+    except ValueError:
+        return label
 
 
 def _grid(entries: list[str]) -> dict[str, list[Any]]:

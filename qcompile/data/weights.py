@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -74,15 +75,20 @@ def _of_classes(data: Dataset, class_weight: Mapping[RowLabel, float] | str) -> 
         return np.where(positive, 0.5 / share, 0.5 / (1 - share))
     if isinstance(class_weight, str):
         raise InputError(
-            f"class_weight {class_weight!r}; expected 'balanced' or a weight for each label"
+            f"class_weight= {class_weight!r}; expected 'balanced' or a weight for each label"
         )
     made = data.preparation
     own = {made.positive: 1.0, made.negative_or_rest: 1.0}
     for label, weight in class_weight.items():
         if label not in own:
             raise InputError(
-                f"class_weight of label {label_text(label)}; the labels are "
+                f"class_weight= names label {label_text(label)}; the labels are "
                 + " and ".join(map(label_text, own))
             )
         own[label] = float(weight)
+        if not (math.isfinite(own[label]) and own[label] >= 0):
+            raise InputError(
+                f"class_weight= gives label {label_text(label)} the weight {own[label]:g}; "
+                "expected a number of 0 or more"
+            )
     return np.where(positive, own[made.positive], own[made.negative_or_rest])

@@ -38,7 +38,7 @@ from qcompile.training.risks import Risk
 from qcompile.training.rounds import Found, RoundOptions, Task
 from qcompile.training.search import Clock
 from qcompile.training.start import default_l2, least_squares
-from qcompile.training.trained import Trained
+from qcompile.training.trained import Trained, counted_rows
 
 __all__ = ["RoundsTask", "check_rows", "train_in_rounds"]
 
@@ -114,7 +114,7 @@ def train_in_rounds(work: RoundsTask) -> Trained:
         rounds=found.rounds,
         trials=tuple(trials),
         ended=found.ended,
-        rows={name: len(part) for name, part in parts.items() if part is not None},
+        rows=counted_rows(parts),
     )
 
 

@@ -35,7 +35,7 @@ from qcompile.training.options import OptionsByName, TrainOptions
 from qcompile.training.risks import risks
 from qcompile.training.rounds import RoundOptions
 from qcompile.training.search import BITS, Clock, Task, goes_over_margins, search_lowest
-from qcompile.training.trained import Trained
+from qcompile.training.trained import Trained, counted_rows
 
 __all__ = ["METHODS", "Trained", "default_search", "train"]
 
@@ -255,7 +255,7 @@ def _by_one_polynomial(
             *judge(problem, classifier.weights, energy, rows).notes,
             *_fewer_reads(samples, options),
         ),
-        rows={name: len(part) for name, part in named.items() if part is not None},
+        rows=counted_rows(named),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from qcompile.stages.classifier import Classifier
+from qcompile.stages.dataset import Dataset
 from qcompile.stages.display import Displayed, many
 from qcompile.stages.interval import ErrorInterval, with_interval
 from qcompile.stages.loss import Loss
@@ -18,15 +19,25 @@ from qcompile.training.risks import Risk
 from qcompile.training.rounds import Round
 from qcompile.training.search import Stage
 
-__all__ = ["Trained"]
+__all__ = ["Trained", "counted_rows"]
+
+
+def counted_rows(parts: Mapping[str, Dataset | None]) -> dict[str, int]:
+    """Return the number of rows of each part that an interval can be given for.
+
+    A share of rows that count unlike is not binomial.
+    """
+    there = {name: part for name, part in parts.items() if part is not None}
+    return {name: len(part) for name, part in there.items() if part.weights is None}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trained(Displayed):
     """A classifier, the stages of its training, and where accuracy was lost (`risks`).
 
-    `errors` and `rows`, their number, are by part of the data: train, validation, test. `baseline`
-    is the error on the training rows of a classifier that always answers the more frequent label.
+    `errors` and `rows`, their number, are by part of the data: train, validation, test. Rows that
+    have weights count by them, and their number is left out. `baseline` is the error on the
+    training rows of a classifier that always answers the more frequent label.
 
     `method` is "rounds" or "paper". A training in rounds has a record for each of its `rounds`, the
     price `l2` of its weights, and the `trials` if that was chosen by cross-validation; its

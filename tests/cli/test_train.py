@@ -309,3 +309,25 @@ def test_a_full_disk_changes_nothing(
     assert "report.html: cannot be written (No space left" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["model.json"]
     assert model.read_text() == "the model of yesterday"
+
+
+def test_classes_count_as_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = tmp_path / "rows.csv"
+    rng = np.random.default_rng(0)
+    rows = [f"{v:.3f},{'sick' if v + e > 1.5 else 'well'}" for v, e in rng.normal(size=(300, 2))]
+    data.write_text("a,label\n" + "\n".join(rows) + "\n")
+    run = ["train", str(data), "--json", "--test", "0.2", "--rounds", "5"]
+    for weights in ("balanced", "sick=3,well=0.5"):
+        assert main([*run, "--class-weight", weights]) == 0
+        report = json.loads(capsys.readouterr().out)
+        # a share of rows that count unlike has no binomial interval
+        assert list(report["intervals"]) == ["test"]
+        if weights == "balanced":
+            assert report["baseline error"] == pytest.approx(0.5)
+    for weights, message in (
+        ("often", "expected balanced, or LABEL=W,LABEL=W"),
+        ("ill=2", "--class-weight names label ill; the labels are well and sick"),
+        ("sick=-2", "gives label sick the weight -2; expected a number of 0 or more"),
+    ):
+        assert main([*run, "--class-weight", weights]) == 2
+        assert message in capsys.readouterr().err

@@ -193,5 +193,5 @@ def test_weights_that_are_none_are_refused() -> None:
         weighted(rows, [1.0, 2.0])
     with pytest.raises(InputError, match="'balanced' or a weight for each label"):
         weighted(rows, class_weight="equal")
-    with pytest.raises(InputError, match="class_weight of label 7; the labels are 1 and 0"):
+    with pytest.raises(InputError, match="class_weight= names label 7; the labels are 1 and 0"):
         weighted(rows, class_weight={7: 1.0})
