@@ -323,7 +323,7 @@ def test_classes_count_as_asked(tmp_path: Path, capsys: pytest.CaptureFixture[st
         # a share of rows that count unlike has no binomial interval
         assert list(report["intervals"]) == ["test"]
         if weights == "balanced":
-            assert report["baseline error"] == pytest.approx(0.5)
+            assert report["baseline_error"] == pytest.approx(0.5)
     for weights, message in (
         ("often", "expected balanced, or LABEL=W,LABEL=W"),
         ("ill=2", "--class-weight names label ill; the labels are well and sick"),
