@@ -325,9 +325,11 @@ def test_classes_count_as_asked(tmp_path: Path, capsys: pytest.CaptureFixture[st
         if weights == "balanced":
             assert report["baseline_error"] == pytest.approx(0.5)
     for weights, message in (
-        ("often", "expected balanced, or LABEL=W,LABEL=W"),
         ("ill=2", "--class-weight names label ill; the labels are well and sick"),
         ("sick=-2", "gives label sick the weight -2; expected a number of 0 or more"),
     ):
         assert main([*run, "--class-weight", weights]) == 2
         assert message in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*run, "--class-weight", "often"])
+    assert "expected balanced, or LABEL=W,LABEL=W" in capsys.readouterr().err
