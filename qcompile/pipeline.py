@@ -10,13 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from qcompile.data import named_sets
+from qcompile.data.given import DataSource, is_path, kind_of
 from qcompile.data.options import DataOptions, load_data
 from qcompile.data.prepare import PrepareOptions
 from qcompile.data.replay import same_rows
 from qcompile.data.stream import LateIndexZeroError
 from qcompile.data.svmlight import can_reopen, file_names
-from qcompile.data.table import is_table
 from qcompile.errors import InputError
 from qcompile.files.interchange import read_pubo
 from qcompile.files.qubo import load_qubo, qubo_of
@@ -143,7 +142,7 @@ class Compiled(Displayed):
 
 @renamed(fit="fit_to", range_="weight_range", shrink="prune")
 def compile(
-    source: str | Path | Dataset,
+    source: DataSource,
     *,
     bits: int = 4,
     l0: float = 0.0,
@@ -166,9 +165,9 @@ def compile(
     are. `prune` first narrows the levels of the weights where that keeps the minimum. A problem
     whose lowest state rewards wrong answers is refused; `anyway` compiles it with a note.
 
-    A `source` like ``part-*.svm.gz`` names several files; with a Dask `client`
-    its workers sum over them. `progress(done, total)` counts bytes of a file, files of several, or
-    rows of a data set.
+    `source` is what `read` takes. One like ``part-*.svm.gz`` names several files; with a Dask
+    `client` its workers sum over them. `progress(done, total)` counts bytes of a file, files of
+    several, or rows of a data set.
 
     >>> compiled = compile("synthetic", order=3, bits=2)
     >>> compiled.moments.features  # nine, and the constant one
@@ -210,13 +209,13 @@ def verify(
     *,
     pubo: Pubo | str | Path | None = None,
     reference: Fingerprint | None = None,
-    data: Dataset | str | Path | None = None,
+    data: DataSource | None = None,
     assignments: int = 200,
     seed: int | None = None,
 ) -> Verification:
     """Check a QUBO against its polynomial, its gates and the data, as far as they are given.
 
-    Each may be a file, and the data also the name of a set. A file of a QUBO brings the
+    Each may be a file, and the data whatever `read` takes. A file of a QUBO brings the
     `reference`: what it says about the polynomial that was compiled. Rows of a file are read and
     prepared as the QUBO says its own were, and so is a `Dataset` that no `prepare` has seen. The
     random `assignments` to compare with the data are new each time, so that no maker of a file
@@ -232,8 +231,8 @@ def verify(
     qubo = qubo_of(qubo)
     if isinstance(pubo, str | Path):
         pubo = read_pubo(pubo)
-    if isinstance(data, str | Path):
-        data = same_rows(str(data), qubo)
+    if data is not None and not isinstance(data, Dataset):
+        data = same_rows(data, qubo)
     return verify_qubo(
         qubo, pubo=pubo, reference=reference, data=data, assignments=assignments, seed=seed
     )
@@ -257,28 +256,29 @@ def _moments_of_rows(source: Dataset, data: DataOptions, loss: LossOptions) -> M
         return moments_of(source, loss.degree, fit=needs_fit(loss))
 
 
-def load_moments_of(source: str | Path, data: DataOptions, loss: LossOptions) -> Moments:
+def load_moments_of(source: DataSource, data: DataOptions, loss: LossOptions) -> Moments:
     """Return the moments of a file, or of several files.
 
     A file is read in pieces if the options allow it. Several files are summed part by part, on the
     workers of the current Dask client if there is one.
     """
     client = cluster.current()
-    named = named_sets.is_named(source) or str(source) == "-"
+    kind = kind_of(source)
+    named = kind == "named" or not is_path(source) or str(source).startswith("openml:")
+    named = named or str(source) == "-"
     names = [str(source)] if named else file_names(source)
-    if client is not None and is_table(source):
+    tabular = kind != "svmlight"
+    if client is not None and tabular and not named:
         raise InputError(f"{source}: workers cannot read tables yet; expected svmlight files")
     if client is not None and named:
-        shown = "standard input" if str(source) == "-" else source
+        shown = "standard input" if str(source) == "-" else source if is_path(source) else "data"
         raise InputError(f"{shown}: workers cannot read it; expected files, such as 'part-*.svm'")
-    if client is not None or (
-        len(names) > 1 and not data.need_all_rows_at_once and not is_table(source)
-    ):
+    if client is not None or (len(names) > 1 and not data.need_all_rows_at_once and not tabular):
         total = local_total(names, names) if client is None else total_on(client, names, names)
         name = Path(str(source)).name
         with passing("read and moments, file by file"):
             return moments_of_parts(total, name, data, loss.degree, fit=needs_fit(loss))
-    held = data.need_all_rows or is_table(source) or named_sets.is_named(source) or len(names) > 1
+    held = data.need_all_rows or tabular or len(names) > 1
     if data.need_two_passes and data.rows is not None and not can_reopen(names[0]):
         held = True  # there may be no end of it
     if held:

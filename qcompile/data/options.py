@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from qcompile.data.given import DataSource
 from qcompile.data.prepare import PrepareOptions
 from qcompile.data.read import read
 from qcompile.data.split import add_noise, shuffle
+from qcompile.data.table_layout import names_of
 from qcompile.errors import InputError
 from qcompile.runtime.timing import passing
 from qcompile.stages.dataset import Dataset
@@ -37,10 +39,10 @@ class DataOptions:
     label: str | int | None = None
     missing: str | float = "refuse"
     one_hot: bool = False
-    ignore: tuple[str, ...] = ()
+    ignore: Sequence[str | int] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ignore", tuple(self.ignore))
+        object.__setattr__(self, "ignore", names_of(self.ignore))
         if not 0 <= self.noise <= 1:
             raise InputError(f"label noise {self.noise:g}; expected a share between 0 and 1")
         if not 0 <= self.seed < 2**32:
@@ -68,7 +70,7 @@ class DataOptions:
         return self.scale == "robust" or (self.bias and self.num_features is None)
 
 
-def load_data(source: str | Path, options: DataOptions) -> Dataset:
+def load_data(source: DataSource, options: DataOptions) -> Dataset:
     """Read, shuffle, limit, add label noise, choose features, scale: in this order."""
     with passing("read"):
         data = _read(source, options)
@@ -76,7 +78,7 @@ def load_data(source: str | Path, options: DataOptions) -> Dataset:
         return options.preparation.apply(data)
 
 
-def _read(source: str | Path, options: DataOptions) -> Dataset:
+def _read(source: DataSource, options: DataOptions) -> Dataset:
     data = read(
         source,
         positive=options.positive,

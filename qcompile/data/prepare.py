@@ -15,12 +15,13 @@ from qcompile.data.rows import canonical, check_classes, check_sizes, featureles
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, Matrix, frozen
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.expected import READ_IT, check_kind
 from qcompile.stages.labels import RowLabel, checked_row_label, label_text, row_labels
 from qcompile.stages.preparation import SCALINGS, Preparation
 from qcompile.stages.source import Source
 from qcompile.stages.table import TableSchema
 
-__all__ = ["PrepareOptions", "from_arrays", "prepare"]
+__all__ = ["RAW", "PrepareOptions", "checked_rows", "from_arrays", "prepare"]
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,10 @@ class PrepareOptions:
         )
 
 
+# How raw rows are prepared where nothing is said.
+RAW = PrepareOptions(scale="robust", bias=True)
+
+
 def from_arrays(
     x: Matrix,
     labels: ArrayLike,
@@ -78,23 +83,26 @@ def from_arrays(
     >>> from_arrays([[1.0], [2.0]], ["sick", "healthy"]).preparation.positive
     'sick'
     """
-    import scipy.sparse as sp
-
     known = Source.of(source or {})
     if name == "data":
         name = known.name or name
     values = row_labels(labels, name)
-    rows: Any = canonical(x) if sp.issparse(x) else _dense(x, name)
-    stored = rows.data if sp.issparse(rows) else rows
-    if rows.ndim != 2 or values.shape != (rows.shape[0],):
-        raise InputError(f"{name}: rows of shape {rows.shape} with labels of {values.shape}")
+    rows = checked_rows(x, name)
+    if values.shape != (rows.shape[0],):
+        raise InputError(
+            f"{name}: rows of shape {rows.shape} with labels of shape {values.shape}; expected one "
+            "label for each row"
+        )
     if not len(values):
         raise no_rows(name)
     if rows.shape[1] == 0:
         raise featureless(name)
-    if not (np.isfinite(stored).all() and (values.dtype.kind == "U" or np.isfinite(values).all())):
-        raise InputError(f"{name}: a value is NaN or infinite; expected finite numbers")
-    check_sizes(stored, name)
+    if values.dtype.kind != "U" and not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise InputError(
+            f"{name}, row {row + 1}: label {values[row]}, a value that is NaN or infinite; "
+            "expected a finite number for each row"
+        )
     classes = [checked_row_label(label) for label in np.unique(values).tolist()]
     check_classes(classes, positive, name)
     preparation = Preparation(
@@ -105,6 +113,29 @@ def from_arrays(
         table=table,
     )
     return Dataset(rows, frozen(preparation.signs(values)), preparation, known)
+
+
+def checked_rows(x: Any, name: str) -> Matrix:
+    """Return rows as numbers, dense or sparse; raise InputError that names row and column."""
+    import scipy.sparse as sp
+
+    rows: Any = canonical(x) if sp.issparse(x) else _dense(x, name)
+    if rows.ndim != 2:
+        raise InputError(f"{name}: rows of shape {rows.shape}; expected a table, one row each")
+    stored = rows.data if sp.issparse(rows) else rows
+    wrong = ~np.isfinite(stored)
+    if wrong.any():
+        place = np.argwhere(wrong)[0]
+        value = stored[tuple(place)]
+        if sp.issparse(rows):
+            row = int(np.searchsorted(rows.indptr, place[0], side="right")) - 1
+            place = np.array([row, rows.indices[place[0]]])
+        raise InputError(
+            f"{name}, row {place[0] + 1}, column {place[1] + 1}: {value}, a value that is NaN or "
+            "infinite; expected a finite number: fill it in, or leave the row out"
+        )
+    check_sizes(stored, name)
+    return rows
 
 
 def _dense(x: Any, name: str) -> Floats:
@@ -145,7 +176,9 @@ def prepare(
     >>> rows = prepare(rows, scale="standard", features=5)
     >>> held = prepare(held, like=rows)
     """
+    check_kind(data, Dataset, READ_IT)
     if like is not None:
+        check_kind(like, Dataset, READ_IT)
         return _prepared_like(data, like, own=scale != "none" or features is not None or bias)
     if scale not in SCALINGS:
         raise InputError(f"scaling {scale!r}; expected one of {', '.join(SCALINGS)}")

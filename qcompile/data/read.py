@@ -1,4 +1,4 @@
-"""Read svmlight files, tables or a named set into a `Dataset`."""
+"""Read files, tables in memory, rows with labels or a named set into a `Dataset`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from qcompile.data import named_sets
+from qcompile.data.given import DataSource, arrays_of, kind_of, table_of
 from qcompile.data.prepare import from_arrays
 from qcompile.data.rows import check_limits, index_base_of, matrix_of, no_rows, source_of
 from qcompile.data.svmlight import NO_LABEL, Piece, open_files
-from qcompile.data.table import is_table, read_table
+from qcompile.data.table import read_table
 from qcompile.data.table_layout import TableOptions
 from qcompile.errors import InputError
 from qcompile.runtime import memory
@@ -25,7 +26,7 @@ __all__ = ["read", "read_rows"]
 
 
 def read(
-    source: str | Path,
+    source: DataSource,
     *,
     positive: RowLabel | None = None,
     rows: int | None = None,
@@ -35,44 +36,69 @@ def read(
     label: str | int | None = None,
     missing: str | float = "refuse",
     one_hot: bool = False,
-    ignore: Sequence[str] = (),
+    ignore: Sequence[str | int] = (),
     progress: Progress | None = None,
 ) -> Dataset:
-    """Read a whole svmlight file (plain, .gz, .bz2, .xz, ``-``), a table, or make a named set.
+    """Return the rows and labels of a file, of a table, of arrays, or of a named set.
 
-    A pattern such as ``part-*.svm.gz`` reads all files that match, in the order of their names.
+    Files are svmlight text (plain, .gz, .bz2, .xz, ``-``), tables (.csv, .tsv, also compressed,
+    .parquet, .feather, .arrow, .npy) and .npz files with arrays X and y. In memory the source may
+    be a table of pandas, polars or pyarrow, a dictionary of columns, a pair (X, y) of rows (a
+    table, an array, sparse rows of SciPy) and labels, or a Bunch of scikit-learn. ``openml:NAME``
+    fetches a table over the network. A `Dataset` is returned as it is. A pattern such as
+    ``part-*.svm.gz`` reads all files that match, in the order of their names.
 
     The larger of two labels becomes +1; `positive` sets one class against the rest. `index_base`
     is 0 or 1; without it a file that uses index 0 is 0-based. `rows` stops reading early.
     `num_features` fixes the number of columns. `seed` is for sets that are drawn at random.
 
-    A table is a file that ends in .csv or .tsv, compressed or not. Its delimiter and its header are
-    found out. `label` is the label column, by name or by number from 1 on; without it, it is the
-    one called label, target, class or y, else the last. `missing` fills missing values in by the
-    "mean" or the "median" of their column or by a number; "refuse" refuses them. `one_hot` turns
-    each text of a text column into a feature of 0 and 1. `ignore` names columns to leave out.
-    `progress(done, total)` counts bytes; total is None where the size is not known.
+    The delimiter and the header of a text table are found out. `label` is the label column, by name
+    or by number from 1 on; without it, it is the one called label, target, class or y, else the
+    last. `missing` fills missing values in by the "mean" or the "median" of their column or by a
+    number; "refuse" refuses them. `one_hot` turns each text of a text column into a feature of 0
+    and 1. `ignore` names columns to leave out. `progress(done, total)` counts bytes; total is None
+    where the size is not known.
 
     >>> read("long-servedio").x.shape
     (2000, 21)
+    >>> read({"age": [31, 42], "size": [170, 160], "sick": ["no", "yes"]}).preparation.names
+    ('age', 'size')
     """
-    if is_table(source):
-        options = TableOptions(label, missing, one_hot, tuple(ignore))
+    options = TableOptions(label, missing, one_hot, ignore)
+    if isinstance(source, Dataset):
+        _check_plain(options, "a Dataset")
+        if (positive, rows, index_base, num_features) != (None, None, None, None):
+            raise InputError("options of reading with a Dataset: use take() on it")
+        return source
+    kind = kind_of(source)
+    if kind == "table":
         with shown_by(progress):
-            x, labels, about, table = read_table(source, options, rows=rows)
+            x, labels, about, table = read_table(table_of(source), options, rows=rows)
         return from_arrays(
             x, labels, positive=positive, source=about, names=table.names, table=table
         )
-    if (label, missing, one_hot, tuple(ignore)) != (None, "refuse", False, ()):
-        raise InputError(
-            f"{source}: label=, missing=, one_hot= and ignore= are for tables; expected a file "
-            "that ends in .csv or .tsv"
+    _check_plain(options, str(source) if isinstance(source, str | Path) else f"({kind})")
+    if kind == "arrays":
+        check_limits(rows, index_base, num_features)
+        given = arrays_of(source)
+        whole = from_arrays(
+            given.x, given.labels, positive=positive, source=given.source, names=given.names
         )
+        return whole if rows is None else whole.take(slice(rows))
     with shown_by(progress):
         x, labels, about = read_rows(
             source, rows=rows, index_base=index_base, num_features=num_features, seed=seed
         )
     return from_arrays(x, labels, positive=positive, source=about)
+
+
+def _check_plain(options: TableOptions, what: str) -> None:
+    """Raise InputError if there are options that only tables have."""
+    if options != TableOptions():
+        raise InputError(
+            f"{what}: label=, missing=, one_hot= and ignore= are for tables; expected one, such as "
+            "a file that ends in .csv or .parquet"
+        )
 
 
 def read_rows(

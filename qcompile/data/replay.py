@@ -6,18 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from qcompile.data.given import DataSource, arrays_of, is_path, kind_of, table_of
 from qcompile.data.named_sets import is_named
-from qcompile.data.prepare import from_arrays
+from qcompile.data.prepare import checked_rows, from_arrays
 from qcompile.data.read import read, read_rows
 from qcompile.data.split import add_noise, shuffle
-from qcompile.data.table import is_table, read_table
+from qcompile.data.table import read_table
 from qcompile.errors import InputError, QcompileError
 from qcompile.stages.arrays import Matrix, frozen
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
-from qcompile.stages.labels import label_text, shown
+from qcompile.stages.labels import label_text, row_labels, shown
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.problem import Problem
 from qcompile.stages.source import Source
@@ -59,7 +61,7 @@ def _is_small_file(path: Path) -> bool:
         return False
 
 
-def same_rows(data: str, problem: Problem | Classifier) -> Dataset:
+def same_rows(data: DataSource, problem: Problem | Classifier) -> Dataset:
     """Read the rows that a problem was compiled from, prepared as for it."""
     prepared, source = problem.preparation, problem.source
     if prepared is None:
@@ -68,7 +70,7 @@ def same_rows(data: str, problem: Problem | Classifier) -> Dataset:
     shuffled = source.shuffle_seed is not None
     rows = (
         _table(data, problem)
-        if is_table(data)
+        if kind_of(data) == "table"
         else read(
             data,
             positive=prepared.positive if prepared.negative is None else None,
@@ -86,16 +88,16 @@ def same_rows(data: str, problem: Problem | Classifier) -> Dataset:
     return Dataset(prepared.apply(rows.x), rows.y, prepared, rows.source)
 
 
-def _table(data: str, problem: Problem | Classifier) -> Dataset:
+def _table(data: DataSource, problem: Problem | Classifier) -> Dataset:
     prepared, source = problem.preparation, problem.source
     assert prepared is not None
     limit = None if source.shuffle_seed is not None else source.rows
-    x, labels, about, _ = read_table(data, rows=limit, schema=prepared.table)
+    x, labels, about, _ = read_table(table_of(data), rows=limit, schema=prepared.table)
     positive = prepared.positive if prepared.negative is None else None
     return from_arrays(x, labels, positive=positive, source=about)
 
 
-def _labelled(data: str, rows: Dataset, preparation: Preparation) -> Dataset:
+def _labelled(data: DataSource, rows: Dataset, preparation: Preparation) -> Dataset:
     """Return rows whose labels have the signs that the record gives them, not their own order."""
     labels = rows.preparation.labels(rows.y)
     _check_labels(data, labels, preparation)
@@ -109,7 +111,7 @@ def _check_record(source: Source) -> None:
         raise InputError("the record of its data has noise, but noise_seed is missing")
 
 
-def prepared(data: str, problem: Problem | Classifier) -> Dataset:
+def prepared(data: DataSource, problem: Problem | Classifier) -> Dataset:
     """Read data with known labels, prepared as in training."""
     preparation = problem.preparation
     assert preparation is not None
@@ -121,7 +123,7 @@ def prepared(data: str, problem: Problem | Classifier) -> Dataset:
 
 
 def raw_rows(
-    data: str,
+    data: DataSource,
     features: int,
     index_base: int | None,
     *,
@@ -133,10 +135,15 @@ def raw_rows(
     If they need not be `labelled`, a label that is missing or no number is NaN. The columns of a
     table are matched by name with those of `table`.
     """
-    if is_table(data):
-        x, found, _, _ = read_table(data, schema=table, labelled=labelled)
+    kind = kind_of(data)
+    if kind == "table":
+        x, found, _, _ = read_table(table_of(data), schema=table, labelled=labelled)
         return x, found
-    if is_named(data):
+    if kind == "arrays":
+        given = arrays_of(data, labelled=labelled)
+        found = np.full(np.shape(given.x)[0], np.nan) if given.labels is None else given.labels
+        return checked_rows(given.x, given.source.name or "data"), row_labels(found)
+    if kind == "named":
         rows, labels, _ = read_rows(data)
     else:
         rows, labels, _ = read_rows(
@@ -145,10 +152,11 @@ def raw_rows(
     return rows, labels
 
 
-def _check_labels(data: str, labels: NDArray[Any], preparation: Preparation) -> None:
+def _check_labels(data: DataSource, labels: NDArray[Any], preparation: Preparation) -> None:
     unknown = preparation.unknown_labels(labels)
     if unknown:
+        name = data if is_path(data) else "data"
         raise InputError(
-            f"{data}: label {label_text(unknown[0])} was never seen in training; expected "
+            f"{name}: label {label_text(unknown[0])} was never seen in training; expected "
             f"{label_text(preparation.positive)} or {label_text(preparation.negative)}"
         )

@@ -14,12 +14,14 @@ from qcompile.data.prepare import PrepareOptions, prepare
 from qcompile.errors import InputError
 from qcompile.stages.arrays import frozen
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.expected import READ_IT, check_kind
 
 __all__ = ["Parts", "add_noise", "folds", "prepare_alike", "set_aside", "shuffle", "split"]
 
 
 def add_noise(data: Dataset, share: float, *, seed: int = 0) -> Dataset:
     """Flip exactly ceil(share · m) labels, chosen at random."""
+    check_kind(data, Dataset, READ_IT)
     if not 0 <= share <= 1:
         raise InputError(f"label noise {share:g}; expected a share between 0 and 1")
     # as written: 0.1 of 30 is 3, though in binary it is a little more
@@ -31,6 +33,7 @@ def add_noise(data: Dataset, share: float, *, seed: int = 0) -> Dataset:
 
 def shuffle(data: Dataset, *, seed: int = 0) -> Dataset:
     """Put the rows into a random order."""
+    check_kind(data, Dataset, READ_IT)
     mixed = data.take(np.random.default_rng(seed).permutation(len(data)))
     return replace(mixed, source=replace(data.source, shuffle_seed=seed))
 
@@ -42,6 +45,7 @@ def split(data: Dataset, shares: Sequence[float], *, seed: int = 0) -> tuple[Dat
     >>> [len(part) for part in split(read("long-servedio"), (0.7, 0.3))]
     [1400, 600]
     """
+    check_kind(data, Dataset, READ_IT)
     if not shares or not all(0 < share <= 1 for share in shares) or sum(shares) > 1 + 1e-9:
         raise InputError(f"shares {tuple(shares)}; expected numbers above 0 that add up to 1")
     order = np.random.default_rng(seed).permutation(len(data))
@@ -54,6 +58,7 @@ def split(data: Dataset, shares: Sequence[float], *, seed: int = 0) -> tuple[Dat
 
 def folds(data: Dataset, number: int, *, seed: int = 0) -> tuple[Dataset, ...]:
     """Split the rows at random into folds whose sizes differ by one at most."""
+    check_kind(data, Dataset, READ_IT)
     if not 2 <= number <= len(data):
         raise InputError(f"{number} folds of {len(data)} rows; expected 2 to {len(data)}")
     order = np.random.default_rng(seed).permutation(len(data))

@@ -1,42 +1,62 @@
-"""Read a whole table: CSV or TSV, plain or compressed, one file or several."""
+"""Read a whole table: a file of any kind, several files, or a table in memory."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qcompile.data.array_files import NpyReader
+from qcompile.data.arrow_files import ARROW_ENDINGS, ArrowReader
+from qcompile.data.frame_reader import FrameReader
 from qcompile.data.rows import check_limits
 from qcompile.data.svmlight import digest_of_digests, file_names
 from qcompile.data.table_layout import TableOptions
-from qcompile.data.table_reader import TablePiece, TableReader, complete_schema, rows_of_cells
+from qcompile.data.table_reader import TablePiece, TableReader, complete_schema
 from qcompile.errors import InputError
 from qcompile.runtime import memory
 from qcompile.stages.arrays import Matrix
+from qcompile.stages.cells import rows_of_cells
+from qcompile.stages.frame import Frame
 from qcompile.stages.source import Source
 from qcompile.stages.table import TableSchema
 
-__all__ = ["is_table", "read_table"]
+__all__ = ["TableSource", "is_table_file", "open_table", "read_table"]
 
 
-_ENDINGS = (".csv", ".tsv", ".tab")
+_TEXT = (".csv", ".tsv", ".tab")
 _PACKED = (".gz", ".bz2", ".xz")
+TableSource: TypeAlias = Frame | str | Path
+AnyTableReader: TypeAlias = TableReader | FrameReader
 
 
-def is_table(source: str | Path) -> bool:
-    """Whether a file is a table by its ending: .csv, .tsv or .tab, compressed or not.
+def is_table_file(source: str | Path) -> bool:
+    """Whether a file is a table by its ending: of text, compressed or not, of Arrow or of NumPy.
 
-    >>> is_table("part-*.csv.gz"), is_table("rows.svm")
-    (True, False)
+    >>> is_table_file("part-*.csv.gz"), is_table_file("t.parquet"), is_table_file("rows.svm")
+    (True, True, False)
     """
     path = Path(str(source).lower())
-    return (Path(path.stem) if path.suffix in _PACKED else path).suffix in _ENDINGS
+    if path.suffix in _PACKED:
+        return Path(path.stem).suffix in _TEXT
+    return path.suffix in (*_TEXT, *ARROW_ENDINGS, ".npy")
+
+
+def open_table(source: TableSource, **how: Any) -> AnyTableReader:
+    """Return the reader of one file or of a table in memory."""
+    if isinstance(source, Frame):
+        return FrameReader(source, **how)
+    ending = Path(str(source)).suffix.lower()
+    if ending in ARROW_ENDINGS:
+        return ArrowReader(source, **how)
+    return (NpyReader if ending == ".npy" else TableReader)(source, **how)
 
 
 def read_table(
-    source: str | Path,
+    source: TableSource,
     options: TableOptions | None = None,
     *,
     rows: int | None = None,
@@ -50,11 +70,11 @@ def read_table(
     check_limits(rows, None, None)
     options = options or TableOptions()
     pieces: list[TablePiece] = []
-    digests: list[str] = []
+    digests: list[str | None] = []
     found = used = 0
     complete, known = True, schema
-    for path in file_names(source):
-        reader = TableReader(path, options=options, schema=known, labelled=labelled)
+    for part in [source] if isinstance(source, Frame) else file_names(source):
+        reader = open_table(part, options=options, schema=known, labelled=labelled)
         for piece in reader.pieces():
             pieces.append(piece if rows is None else piece.take(rows - found))
             found += len(pieces[-1])
@@ -66,23 +86,27 @@ def read_table(
             if found == rows:
                 break
         complete = complete and reader.complete
-        digests.append(reader.digest)
+        digests.append(reader.digest if complete else None)
         known = reader.schema
         if found == rows:
             break
     if not found:
         raise InputError(f"{source}: no rows; expected a table with one example in each line")
-    made = complete_schema(pieces, options, str(source)) if schema is None else schema
+    made = complete_schema(pieces, options, reader.name) if schema is None else schema
     x = _stacked([rows_of_cells(piece.cells, made) for piece in pieces])
     labels = np.concatenate([piece.labels for piece in pieces])
-    digest = digests[0] if len(digests) == 1 else digest_of_digests(digests)
-    about = Source(
-        name=Path(str(source)).name,
-        rows=found,
-        sha256=digest if complete else None,
-        parts=None if len(digests) == 1 else len(digests),
-    )
-    return x, labels, about, made
+    return x, labels, _source_of(source, found, digests), made
+
+
+def _source_of(source: TableSource, rows: int, digests: Sequence[str | None]) -> Source:
+    """Return the record of the rows; only a table that was read to its end has a digest."""
+    if isinstance(source, Frame):
+        return Source(name=source.name if source.name.startswith("openml:") else None, rows=rows)
+    known = [digest for digest in digests if digest is not None]
+    whole = len(known) == len(digests)
+    digest = (known[0] if len(known) == 1 else digest_of_digests(known)) if whole else None
+    parts = None if len(digests) == 1 else len(digests)
+    return Source(name=Path(str(source)).name, rows=rows, sha256=digest, parts=parts)
 
 
 def _stacked(blocks: list[Any]) -> Matrix:

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from qcompile.data.table_cells import Cells
-from qcompile.data.table_format import MISSING_NUMBERS, MISSING_TEXTS
-from qcompile.data.table_layout import Layout
+from qcompile.stages.cells import MISSING_NUMBERS, MISSING_TEXTS, Cells
+from qcompile.stages.layout import Layout
 
 __all__ = ["parse_with_arrow"]
 

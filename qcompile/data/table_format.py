@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from qcompile.errors import InputError
-from qcompile.stages.labels import shown
+from qcompile.stages.cells import number_in
 
 __all__ = [
-    "MISSING_NUMBERS",
-    "MISSING_TEXTS",
     "TableFormat",
     "decoded",
     "find_format",
-    "number_in",
     "records",
 ]
 
 
-# Cells that hold no number, and those that hold no text.
-MISSING_NUMBERS = ("", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None", "none")
-MISSING_TEXTS = ("", "?", "NA", "NaN")
 # The rarer one first: a comma is common inside of cells.
 _DELIMITERS = ("\t", ";", "|", ",")
-_NUMBER = re.compile(r"[ \t]*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[ \t]*", re.ASCII)
-_INFINITE = re.compile(r"[ \t]*[+-]?inf(?:inity)?[ \t]*", re.IGNORECASE)
 _LOOKED_AT = 50  # records
 _LONGEST_CELL = 1 << 24
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -45,17 +36,6 @@ class TableFormat:
     names: tuple[str, ...] | None
     width: int
     lines: int = 0
-
-
-def number_in(cell: str) -> float | None:
-    """Return the number in a cell, None if there is none; infinity is a number here.
-
-    >>> number_in(" 1.5e3"), number_in("1_000"), number_in("-inf"), number_in("nan")
-    (1500.0, None, -inf, None)
-    """
-    if _NUMBER.fullmatch(cell) or _INFINITE.fullmatch(cell):
-        return float(cell)
-    return None
 
 
 def decoded(text: bytes, name: str, line: int = 1) -> str:
@@ -141,8 +121,3 @@ def _lines_of_first(text: str, delimiter: str) -> int:
         if len(cells) > 1 or (cells and cells[0].strip()):
             break
     return reader.line_num
-
-
-def describe_cell(cell: str) -> str:
-    """Return a cell as a short text of one line."""
-    return "an empty cell" if not cell.strip() else shown(cell)

@@ -13,20 +13,21 @@ from numpy.typing import NDArray
 
 from qcompile.data.svmlight import SvmlightReader
 from qcompile.data.table_arrow import parse_with_arrow
-from qcompile.data.table_cells import Cells, parse_cells
+from qcompile.data.table_cells import parse_cells
 from qcompile.data.table_format import TableFormat, decoded, find_format, records
-from qcompile.data.table_layout import Layout, TableOptions, layout_like, new_layout
+from qcompile.data.table_layout import TableOptions, are_numbers, new_layout
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, Matrix
+from qcompile.stages.cells import Cells, rows_of_cells
 from qcompile.stages.labels import shown
+from qcompile.stages.layout import Head, Layout, layout_like
 from qcompile.stages.table import TableColumn, TableSchema
 
-__all__ = ["TablePiece", "TableReader", "complete_schema", "rows_of_cells"]
+__all__ = ["TablePiece", "TableReader", "complete_schema", "layout_of", "sampled_rows"]
 
 
 _SAMPLE_ROWS, _SAMPLE_CELLS, _FEWEST = 1000, 200_000, 20
 _MOST_CATEGORIES = 1000
-_SPARSE_FROM = 64  # features of texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +126,7 @@ class TableReader(SvmlightReader):
         found = parse_with_arrow(text, self._form.delimiter, self.layout)
         if found is None:
             plain = decoded(text, self.name, line)
-            found = parse_cells(plain, self._form.delimiter, self.layout, self.name, line)
+            found = parse_cells(plain, self._form.delimiter, self.layout, line)
         else:
             found = replace(found, lines=found.lines + line)
         return TablePiece(found, self.layout.schema)
@@ -136,7 +137,7 @@ class TableReader(SvmlightReader):
         ending = Path(self.name.removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")).suffix
         form = find_format(plain, self.name, tabs=ending.lower() in (".tsv", ".tab"))
         sample: list[tuple[int, list[str]]] = []
-        most = max(_FEWEST, min(_SAMPLE_ROWS, _SAMPLE_CELLS // form.width))
+        most = sampled_rows(form.width)
         for record in records(plain, form.delimiter):
             sample.append(record)
             if len(sample) > most:
@@ -144,12 +145,30 @@ class TableReader(SvmlightReader):
         sample = sample[1:] if form.names else sample
         if not sample:
             raise InputError(f"{self.name}: a header without rows; expected at least one row")
-        if self._given is None:
-            self.layout = new_layout(form, sample, self._options, self.name)
-        else:
-            self.layout = layout_like(self._given, form, sample, self.name, labelled=self._labelled)
+        head = Head(self.name, form.names, form.width)
+        self.layout = layout_of(head, sample, self._options, self._given, labelled=self._labelled)
         self._form = form
         return form
+
+
+def sampled_rows(width: int) -> int:
+    """Return how many rows of a table are looked at to find out its columns."""
+    return max(_FEWEST, min(_SAMPLE_ROWS, _SAMPLE_CELLS // width))
+
+
+def layout_of(
+    head: Head,
+    sample: Sequence[tuple[int, Sequence[str]]],
+    options: TableOptions,
+    schema: TableSchema | None,
+    *,
+    labelled: bool,
+) -> Layout:
+    """Return the layout that the options or the schema give a table that begins with a sample."""
+    if schema is None:
+        return new_layout(head, sample, options)
+    layout = layout_like(schema, head, labelled=labelled)
+    return replace(layout, numeric_labels=are_numbers(sample, layout.label))
 
 
 def complete_schema(pieces: Sequence[TablePiece], options: TableOptions, name: str) -> TableSchema:
@@ -180,43 +199,3 @@ def _fill_of(values: Floats, options: TableOptions) -> float:
     if not len(known):
         return 0.0
     return float(np.mean(known) if options.missing == "mean" else np.median(known))
-
-
-def rows_of_cells(cells: Cells, schema: TableSchema) -> Matrix:
-    """Return the numbers that cells stand for, one-hot for texts; sparse if these are many."""
-    import scipy.sparse as sp
-
-    numbers, texts = iter(cells.numbers.T), iter(cells.texts)
-    if not cells.texts:
-        fills = [column.fill for column in schema.columns if column.kind == "number"]
-        return _filled(cells.numbers, fills)
-    blocks: list[Any] = []
-    many = sum(len(column.categories) for column in schema.columns) > _SPARSE_FROM
-    for column in schema.columns:
-        if column.kind == "number":
-            blocks.append(_filled(next(numbers)[:, None], [column.fill]))
-        elif column.kind == "text":
-            blocks.append(_one_hot(next(texts), column.categories, sparse=many))
-    if many:
-        return sp.csr_array(sp.hstack([sp.csr_array(block) for block in blocks]))
-    return np.hstack(blocks)
-
-
-def _filled(numbers: Floats, fills: Sequence[float | None]) -> Floats:
-    places = np.isnan(numbers)
-    if not places.any():
-        return numbers
-    values = np.array([0.0 if fill is None else fill for fill in fills])
-    return np.where(places, values, numbers)
-
-
-def _one_hot(texts: NDArray[Any], categories: Sequence[str], *, sparse: bool) -> Any:
-    """Return a column for each category; a text that is none of them is 0 everywhere."""
-    import scipy.sparse as sp
-
-    codes = {category: code for code, category in enumerate(categories)}
-    found = np.array([codes.get(text, -1) for text in texts], dtype=np.int64)
-    rows = np.flatnonzero(found >= 0)
-    ones = np.ones(len(rows))
-    made = sp.csr_array((ones, (rows, found[rows])), shape=(len(texts), len(categories)))
-    return made if sparse else made.toarray()

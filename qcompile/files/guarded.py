@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 import orjson
@@ -46,6 +46,7 @@ __all__ = [
     "numbers",
     "preparation_from_dict",
     "preparation_to_dict",
+    "read_arrays",
     "read_json",
     "read_npz",
     "read_text_of",
@@ -377,12 +378,12 @@ def read_npz(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, NDA
     return header, arrays
 
 
-def _check_expansion(total: int, size: int) -> None:
+def _check_expansion(total: int, size: int, most: int = _MOST_EXPANDED) -> None:
     """Raise FormatError if arrays are far larger than the file that holds them."""
-    if total > max(_SMALL_ARRAYS, _MOST_EXPANDED * size):
+    if total > max(_SMALL_ARRAYS, most * size):
         raise FormatError(
             f"{memory.human(total)} of arrays in {memory.human(size)}; expected at most "
-            f"{_MOST_EXPANDED} times the size of the file"
+            f"{most} times the size of the file"
         )
 
 
@@ -400,25 +401,57 @@ def _check_plain(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
         raise FormatError(f"array {entry.filename!r} is encrypted; expected plain numbers")
 
 
-def _read_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
+def read_arrays(path: str | Path, *, most_expanded: int = _MOST_EXPANDED) -> dict[str, Any]:
+    """Return the arrays of a .npz or .npy file of other programs: numbers, truths or texts.
+
+    The array of a .npy file has the name "". Objects are refused, as they may run code.
+    """
+    if not is_zip(path):
+        with Path(path).open("rb") as stream:
+            return {"": _read_array(stream, Path(path).stat().st_size, "in it", any_plain=True)}
+    with zipfile.ZipFile(path) as archive:
+        entries = archive.infolist()
+        total = sum(entry.file_size for entry in entries)
+        _check_expansion(total, Path(path).stat().st_size, most_expanded)
+        memory.require(3 * total, f"{path}: reading {memory.human(total)}", "use a larger machine")
+        return {
+            e.filename.removesuffix(".npy"): _read_member(archive, e, any_plain=True)
+            for e in entries
+        }
+
+
+def _read_member(
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, *, any_plain: bool = False
+) -> NDArray[Any]:
     """Read one array after checking that it is as large as its header claims."""
     name = repr(entry.filename)
     _check_plain(archive, entry)
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise FormatError(f"array {name}: invalid compression; expected stored or deflated")
     with archive.open(entry) as member:
-        shape, dtype = _array_header(member, name)
-        size = math.prod(shape) * dtype.itemsize
-        if size > entry.file_size:
-            raise FormatError(f"array {name} claims {size} bytes but has fewer")
-        content = member.read(size)
-        if len(content) != size:
-            raise FormatError(f"array {name} is cut off")
-    return np.frombuffer(content, dtype=dtype).reshape(shape)
+        return _read_array(member, entry.file_size, name, any_plain=any_plain)
 
 
-def _array_header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Read the header of an array of plain numbers: its shape and type."""
+def _read_array(
+    member: IO[bytes], most: int, name: str, *, any_plain: bool = False
+) -> NDArray[Any]:
+    shape, dtype, fortran = _array_header(member, name)
+    if not (any_plain and dtype.kind in "uifbUS") and (
+        dtype.kind not in "uif" or dtype.itemsize > 8 or fortran
+    ):
+        raise FormatError(f"array {name} of type {dtype}; expected plain numbers")
+    size = math.prod(shape) * dtype.itemsize
+    if size > most:
+        raise FormatError(f"array {name} claims {size} bytes but has fewer")
+    content = member.read(size)
+    if len(content) != size:
+        raise FormatError(f"array {name} is cut off")
+    order: Literal["F", "C"] = "F" if fortran else "C"
+    return np.frombuffer(content, dtype=dtype).reshape(shape, order=order)
+
+
+def _array_header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
+    """Read the header of a plain array: its shape, its type, whether columns come first."""
     version = np.lib.format.read_magic(member)
     if version not in _LENGTH_BYTES:
         raise FormatError(f"array {name} has an unknown version {version}")
@@ -429,7 +462,5 @@ def _array_header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dty
     if found is None:
         raise FormatError(f"array {name} has a damaged header; expected plain numbers")
     kind, fortran, sizes = found.group(1).decode(), found.group(2), found.group(3)
-    dtype = np.dtype(kind)
-    if dtype.kind not in "uif" or dtype.itemsize > 8 or fortran == b"True":
-        raise FormatError(f"array {name} of type {dtype}; expected plain numbers")
-    return tuple(int(size) for size in sizes.split(b",") if size.strip()), dtype
+    shape = tuple(int(size) for size in sizes.split(b",") if size.strip())
+    return shape, np.dtype(kind), fortran == b"True"

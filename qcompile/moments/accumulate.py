@@ -22,6 +22,7 @@ from qcompile.runtime.progress import Progress, muted, shown_by
 from qcompile.stages import multisets
 from qcompile.stages.arrays import Floats, Matrix, extent, frozen, row_norms
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.expected import READ_IT, check_kind
 from qcompile.stages.moments import Moments
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.source import Source
@@ -52,6 +53,10 @@ def moments_of(
     (1771,)
     """
     check_order(order)
+    if not isinstance(data, RowStream) and (
+        isinstance(data, str | np.ndarray) or not isinstance(data, Iterable)
+    ):
+        check_kind(data, Dataset, READ_IT)
     keys = tensor_keys(order, fit=order % 2 == 1 if fit is None else fit)
     total = _Sums(keys)
     if isinstance(data, Dataset):

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from qcompile.data.given import DataSource
 from qcompile.data.replay import prepared
 from qcompile.errors import InputError
 from qcompile.files.interchange import problem_of
@@ -28,13 +29,13 @@ def decode(
     problem: Problem | str | Path,
     samples: Samples | str | Path,
     *,
-    validation: Dataset | str | Path | None = None,
+    validation: DataSource | None = None,
 ) -> Classifier:
     """Return the classifier of the lowest sample, or of the one with the least validation error.
 
     The paper's choice: of the k lowest states that with the lowest validation error, the lower
-    energy among equals. `validation` must be prepared as the training data were. Each of the three
-    may be a file; rows of a file are prepared as the training data were.
+    energy among equals. A `Dataset` for `validation` must be prepared as the training data were;
+    it may also be whatever `read` takes, which is prepared so. Problem and samples may be files.
     """
     problem = problem_of(problem)
     if isinstance(samples, str | Path):
@@ -46,8 +47,8 @@ def decode(
     order = np.argsort(samples.energies, kind="stable")
     weights = problem.decode(samples.bits[order])
     chosen, error = 0, None
-    if isinstance(validation, str | Path):
-        validation = prepared(str(validation), problem)
+    if validation is not None and not isinstance(validation, Dataset):
+        validation = prepared(validation, problem)
     if validation is not None:
         errors = validation.errors(weights)
         chosen = int(np.argmin(errors))

@@ -25,6 +25,7 @@ from qcompile.runtime.threads import ordered
 from qcompile.stages import multisets
 from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.encoding import Encoding
+from qcompile.stages.expected import check_kind
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
 from qcompile.stages.origin import Origin
@@ -60,6 +61,8 @@ def discretize(
     >>> discretize(moments, fit_loss(moments), bits=2).terms
     (42, 861, 11480)
     """
+    check_kind(moments, Moments, "moments_of() makes one of a Dataset")
+    check_kind(loss, Loss, "fit_loss() makes one of moments")
     encoding = Encoding(moments.features, bits, loss.zeta) if encoding is None else encoding
     if l0 and encoding.bounds is not None:
         raise InputError("l0 needs weights that are 0 when all their bits are: do not prune")

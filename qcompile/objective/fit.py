@@ -25,6 +25,7 @@ from qcompile.objective.weight_range import choose_range
 from qcompile.runtime.renamed import renamed, renamed_fields
 from qcompile.stages import multisets
 from qcompile.stages.arrays import Floats
+from qcompile.stages.expected import check_kind
 from qcompile.stages.loss import Loss
 from qcompile.stages.moments import Moments
 
@@ -68,6 +69,7 @@ def fit_loss(
     >>> [round(a, 6) for a in loss.coefficients]
     [0.5, ..., 0.0, ...]
     """
+    check_kind(moments, Moments, "moments_of() makes one of a Dataset")
     order = moments.order if order is None else order
     values: tuple[float, ...] = () if coefficients is None else tuple(map(float, coefficients))
     order, kind = (len(values) - 1, "custom") if values else (order, _kind(order, fit_to, omega))

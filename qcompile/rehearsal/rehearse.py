@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from qcompile.data.given import DataSource
 from qcompile.data.replay import prepared, recorded_rows
 from qcompile.embedding.chain_strength import with_strength
 from qcompile.embedding.embed import EmbeddingNotFound, embed
@@ -55,7 +56,7 @@ def rehearse(
     qubo: QuboSource,
     machine: MachineSource | None = None,
     *,
-    data: Dataset | str | Path | None = None,
+    data: DataSource | None = None,
     draws: int = 5,
     reads: int = 100,
     errors: float = 1.0,
@@ -80,7 +81,7 @@ def rehearse(
     machine's units; None is what follows from the published temperatures, or a range. `engine` is
     "anneal" or "path-integral". Each draw is sampled at all `factors` of `chain_strength`.
 
-    `data` are rows, a file or a named set to count classification errors on; by default the
+    `data` are rows, or whatever `read` takes, to count classification errors on; by default the
     training rows if the problem's record leads to them. `tolerance` is the share of the span from
     the best to random states within which a read is near the best. `compare_bits` rehearses the
     problem also with one bit a weight less and one more, from the training rows or `data`, at the
@@ -132,13 +133,13 @@ def _check(draws: int, reads: int, factors: Sequence[float], tolerance: float) -
         raise InputError(f"tolerance {tolerance}; expected a share from 0 to below 1")
 
 
-def _rows(qubo: Qubo, data: Dataset | str | Path | None) -> Dataset | None:
+def _rows(qubo: Qubo, data: DataSource | None) -> Dataset | None:
     """Return the rows to count classification errors on, if there are any."""
     if data is None:
         return recorded_rows(qubo)
     if qubo.preparation is None or qubo.encoding is None:
         raise InputError("rows for a problem that was not compiled from data: leave them out")
-    rows = data if isinstance(data, Dataset) else prepared(str(data), qubo)
+    rows = data if isinstance(data, Dataset) else prepared(data, qubo)
     if rows.features != qubo.preparation.features:
         raise InputError(
             f"data of {rows.features} features; the problem has {qubo.preparation.features}: "

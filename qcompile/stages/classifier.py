@@ -14,6 +14,8 @@ from qcompile.stages.arrays import Floats, Matrix
 from qcompile.stages.calibration import Calibration
 from qcompile.stages.dataset import answers
 from qcompile.stages.display import Displayed, many, quoted
+from qcompile.stages.frame import is_frame
+from qcompile.stages.frame_cells import raw_rows_of
 from qcompile.stages.labels import label_text
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.source import ClassifierSource
@@ -61,7 +63,11 @@ class Classifier(Displayed):
         }
 
     def decision_function(self, rows: Matrix) -> Floats:
-        """Return w·x for raw rows: above 0 means the positive label."""
+        """Return w·x for raw rows: above 0 means the positive label.
+
+        Rows are dense, sparse, or a table (pandas, polars, pyarrow, a dictionary of columns). Its
+        columns are matched by name with those of the training data, if these had names.
+        """
         return np.asarray(self.preparation.apply(self._as_wide(rows)) @ self.weights)
 
     def predict(self, rows: Matrix) -> NDArray[Any]:
@@ -136,7 +142,9 @@ class Classifier(Displayed):
         """Return rows as wide as in training: columns missing from sparse rows are zeros."""
         import scipy.sparse as sp
 
-        rows = sp.csr_array(rows) if sp.issparse(rows) else np.asarray(rows, dtype=np.float64)
+        if is_frame(rows):
+            rows = raw_rows_of(rows, self.preparation)
+        rows = sp.csr_array(rows) if sp.issparse(rows) else _numbers(rows)
         if rows.ndim != 2:
             raise InputError(f"rows of shape {rows.shape}; expected a table, one row an example")
         if not np.isfinite(rows.data if sp.issparse(rows) else rows).all():
@@ -147,3 +155,13 @@ class Classifier(Displayed):
                 (rows.data, rows.indices, rows.indptr), (rows.shape[0], rows.shape[1] + missing)
             )
         return rows
+
+
+def _numbers(rows: Any) -> Floats:
+    try:
+        return np.asarray(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"rows from {type(rows).__name__}, which are no numbers; expected a table, one row an "
+            "example"
+        ) from None

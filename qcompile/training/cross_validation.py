@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from qcompile.data.prepare import PrepareOptions, prepare
+from qcompile.data.given import DataSource
+from qcompile.data.prepare import RAW, PrepareOptions, prepare
+from qcompile.data.read import read
 from qcompile.data.split import folds
 from qcompile.errors import InputError
 from qcompile.moments.accumulate import moments_of
@@ -71,7 +73,7 @@ class Trial(Record):
 
 
 def cross_validate(
-    data: Dataset,
+    data: DataSource,
     grid: Mapping[str, Sequence[Any]],
     *,
     count: int = 10,
@@ -86,12 +88,17 @@ def cross_validate(
 ) -> list[Trial]:
     """Try all settings of a grid over `GRID_NAMES` on `count` folds; return them, the best first.
 
-    `bits` and `loss` hold the values of options that the grid does not vary. `preparation` is for
-    data that are not prepared yet: features are then chosen and scaled without the fold that is
-    held out. If all rows were prepared together before, the folds know that much of each other.
-    `progress(done, total)` counts the trainings, each of one setting on one fold. With a Dask
-    `client` its workers make them; the trials are the same.
+    `data` is a `Dataset`, or what `read` takes; the rows are then scaled (robust) and get a
+    constant column unless `preparation` says otherwise. `bits` and `loss` hold the values of
+    options that the grid does not vary. `preparation` is for data that are not prepared yet:
+    features are then chosen and scaled without the fold that is held out. If all rows were prepared
+    together before, the folds know that much of each other. `progress(done, total)` counts the
+    trainings, each of one setting on one fold. With a Dask `client` its workers make them; the
+    trials are the same.
     """
+    if not isinstance(data, Dataset):
+        data = read(data, seed=seed)
+        preparation = RAW if preparation is None else preparation
     grid = {_present_name(name): values for name, values in grid.items()}
     unknown = sorted(set(grid) - set(GRID_NAMES))
     if unknown:

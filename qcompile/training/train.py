@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Unpack
 
+from qcompile.data.given import DataSource
 from qcompile.data.options import load_data
-from qcompile.data.prepare import PrepareOptions
+from qcompile.data.prepare import RAW, PrepareOptions
 from qcompile.data.split import Parts, prepare_alike, set_aside
 from qcompile.data.weights import ClassWeight, as_counts, weighted
 from qcompile.errors import InputError
@@ -41,7 +41,6 @@ __all__ = ["METHODS", "Trained", "default_search", "train"]
 
 
 METHODS = ("auto", "rounds", "paper")
-_RAW = PrepareOptions(scale="robust", bias=True)
 # Of a round: the loop forgives an answer that is not the lowest.
 _ROUND_READS, _TABU_READS, _OTHER_READS = 8, 10, 100
 
@@ -55,7 +54,7 @@ def default_search(method: str, solver: Any = "anneal", seed: int = 0) -> SolveO
 
 
 def train(
-    data: str | Path | Dataset,
+    data: DataSource,
     *,
     method: str = "auto",
     bits: int | None = None,
@@ -79,10 +78,11 @@ def train(
 ) -> Trained:
     """Train a classifier: in rounds, or by one polynomial as in the paper.
 
-    `data` is a `Dataset`, or what `read` takes: a file or the name of a set. Options have the names
-    that they have in `compile`, `solve` and the command line, such as `order=6`, `features=5`,
-    `solver="neal"` or `starts=3`. They replace fields of `loss`, `preparation`, `options` and
-    `rounds`, where whole records of options can be given; `rounds` may also be their number.
+    `data` is a `Dataset`, or what `read` takes: a file, a table, rows and labels. Options have the
+    names that they have in `compile`, `solve` and the command line, such as `order=6`,
+    `features=5`, `solver="neal"` or `starts=3`. They replace fields of `loss`, `preparation`,
+    `options` and `rounds`, where whole records of options can be given; `rounds` may also be their
+    number.
 
     `method` is "rounds" or "paper"; "auto" is "paper" if `bits`, `l0`, `loss` or an option of the
     loss is given, which only that method has, and "rounds" otherwise. `options` say how to search:
@@ -128,7 +128,7 @@ def train(
         data = load_data(data, named.reading(seed))
     wanted = None if preparation is None else PrepareOptions.of(preparation)
     if wanted is None and data.preparation.is_identity:
-        wanted = _RAW
+        wanted = RAW
     wanted = named.preparation(wanted)
     options = named.search(options or default_search(method, _named_solver(named, machine), seed))
     qpu = leap_machine_of(machine, options.solver)
