@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qcompile.data.row_hash import mixed
 from qcompile.stages.arrays import Matrix
 
 __all__ = ["MOST_ROWS", "RowSample"]
@@ -69,9 +70,4 @@ class RowSample:
 
 def _mixed(numbers: NDArray[np.uint64], part: int) -> NDArray[np.uint64]:
     """Return a different random-looking number for each row of each part (SplitMix64)."""
-    mixed = numbers + np.uint64((part << _PART_BITS) % 2**64)
-    with np.errstate(over="ignore"):
-        mixed = mixed + np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+    return mixed(numbers + np.uint64((part << _PART_BITS) % 2**64))

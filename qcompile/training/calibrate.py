@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qcompile.data.prepare import PrepareOptions, prepare
+from qcompile.data.row_hash import row_hashes
 from qcompile.errors import InputError
 from qcompile.moments.unit_rows import UnitRows
 from qcompile.runtime import cluster
@@ -138,7 +139,8 @@ def held_out_decisions(
     """
     decisions = np.zeros(len(data))
     with cluster.locally(), muted():
-        for held in stratified_folds(data.y, folds, seed=seed):
+        keys = row_hashes(data.x, seed=seed)
+        for held in stratified_folds(data.y, folds, keys=keys):
             rest = np.setdiff1d(np.arange(len(data)), held)
             rows, tested = data.take(rest), data.take(held)
             if preparation is not None:
@@ -155,18 +157,31 @@ def _lowest_weights(rows: Dataset, l2: float | None) -> Floats:
     return descend_smoothly(unit, price, direction=direction)[0]
 
 
-def stratified_folds(signs: Floats, folds: int, *, seed: int = 0) -> list[NDArray[np.int64]]:
-    """Return the rows of each fold, ascending; the classes are spread evenly over the folds."""
-    fewest = int(min(np.count_nonzero(signs > 0), np.count_nonzero(signs <= 0)))
+def stratified_folds(
+    signs: Floats, folds: int, *, keys: NDArray[np.uint64]
+) -> list[NDArray[np.int64]]:
+    """Return the rows of each fold, ascending; the classes are spread evenly over the folds.
+
+    Rows of a class with the same key are in the same fold, and the order of the rows does not
+    matter. With keys that depend on the values of a row, no row is decided by its own copy, and a
+    row that is there twice is treated as one of weight 2.
+    """
+    both = np.stack([signs > 0, keys], axis=1)
+    distinct, groups = np.unique(both, axis=0, return_inverse=True)
+    fewest = fewest_rows(signs, keys)
     if not 2 <= folds <= fewest:
         raise InputError(
             f"{folds} folds with {fewest} rows of the rarer class; expected 2 to {fewest}"
             if fewest >= 2
             else f"{fewest} rows of the rarer class; folds need at least 2 of each"
         )
-    drawn = np.random.default_rng(seed).permutation(len(signs))
-    drawn = drawn[np.argsort(signs[drawn] > 0, kind="stable")]
-    return [np.sort(drawn[start::folds]) for start in range(folds)]
+    place = np.arange(len(distinct)) % folds
+    return [np.flatnonzero(place[groups.ravel()] == fold) for fold in range(folds)]
+
+
+def fewest_rows(signs: Floats, keys: NDArray[np.uint64]) -> int:
+    """Return the number of different rows of the class that has fewer of them."""
+    return min(len(np.unique(keys[own])) for own in (signs > 0, signs <= 0))
 
 
 def calibrated_by_folds(
@@ -176,15 +191,14 @@ def calibrated_by_folds(
     preparation: PrepareOptions | None = None,
     seed: int = 0,
 ) -> Calibration | None:
-    """Return a calibration from held-out decisions; None if a class has fewer than two rows.
+    """Return a calibration from held-out decisions; None if a class has no two different rows.
 
     Of many rows some are drawn: two numbers need no more.
     """
-    fewest = int(min(np.count_nonzero(data.y > 0), np.count_nonzero(data.y <= 0)))
     if len(data) > _MOST_ROWS:
         drawn = np.random.default_rng([seed, 31]).permutation(len(data))[:_MOST_ROWS]
         data = data.take(np.sort(drawn))
-        fewest = int(min(np.count_nonzero(data.y > 0), np.count_nonzero(data.y <= 0)))
+    fewest = fewest_rows(data.y, row_hashes(data.x, seed=seed))
     if fewest < 2:
         return None
     count = min(FOLDS, fewest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qcompile.moments.local import risk_and_slope
-from qcompile.moments.unit_rows import UnitRows
+from qcompile.moments.unit_rows import UnitRows, one_core_blas
 from qcompile.stages.arrays import Floats
 from qcompile.training.start import least_squares, scaled_to_lowest
 
@@ -48,7 +48,8 @@ def descend_smoothly(
         )
     best: tuple[Floats, float] | None = None
     for first in firsts:
-        found = minimize(value, first, jac=True, method="L-BFGS-B", options=_LIMITS)
+        with one_core_blas():  # threads for its small matrices take longer than all else
+            found = minimize(value, first, jac=True, method="L-BFGS-B", options=_LIMITS)
         if best is None or float(found.fun) < best[1]:
             best = np.asarray(found.x, dtype=np.float64), float(found.fun)
     assert best is not None

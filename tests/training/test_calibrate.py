@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.special import expit, log_ndtr, ndtr
 
@@ -19,6 +22,7 @@ from qcompile import (
     train,
 )
 from qcompile.data.prepare import PrepareOptions
+from qcompile.data.row_hash import row_hashes
 from qcompile.training.calibrate import (
     calibrated_by_folds,
     fit_calibration,
@@ -65,14 +69,33 @@ def test_classes_that_are_apart_have_a_finite_slope_and_decisions_of_no_use_have
 
 def test_folds_are_a_partition_with_both_classes() -> None:
     signs = np.where(np.arange(53) % 7 == 0, 1.0, -1.0)
-    parts = stratified_folds(signs, 4, seed=3)
+    keys = np.random.default_rng(0).permutation(53).astype(np.uint64)
+    parts = stratified_folds(signs, 4, keys=keys)
     assert sorted(np.concatenate(parts).tolist()) == list(range(53))
     assert {int(np.sum(signs[part] > 0)) for part in parts} == {2}
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
     with pytest.raises(InputError, match="9 folds with 8 rows of the rarer class"):
-        stratified_folds(signs, 9)
+        stratified_folds(signs, 9, keys=keys)
     with pytest.raises(InputError, match="1 rows of the rarer class; folds need at least 2"):
-        stratified_folds(np.array([1.0, -1.0, -1.0]), 2)
+        stratified_folds(np.array([1.0, -1.0, -1.0]), 2, keys=keys[:3])
+
+
+def test_copies_of_a_row_share_a_fold_and_the_order_of_rows_does_not_matter() -> None:
+    rng = np.random.default_rng(2)
+    rows = from_arrays(np.round(rng.normal(size=(40, 3)), 1), rng.integers(0, 2, 40))
+    counts = rng.integers(1, 4, 40)
+    order = rng.permutation(np.repeat(np.arange(40), counts))
+    how = PrepareOptions("robust", bias=True)
+    one = replace(rows, weights=counts.astype(float))
+    many = rows.take(order)
+    found = [held_out_decisions(part, l2=0.1, preparation=how) for part in (one, many)]
+    assert found[0][order] == pytest.approx(found[1], abs=1e-4)
+    mine, theirs = (calibrated_by_folds(part, l2=0.1, preparation=how) for part in (one, many))
+    assert mine is not None and theirs is not None
+    assert mine.slope == pytest.approx(theirs.slope, rel=1e-4)
+    sparse = replace(rows, x=sp.csr_array(rows.x))
+    assert (row_hashes(sparse.x, seed=3) == row_hashes(rows.x, seed=3)).all()
+    assert (row_hashes(rows.x) != row_hashes(rows.x, seed=3)).all()
 
 
 def test_a_row_is_decided_by_weights_that_never_saw_it() -> None:
@@ -81,7 +104,7 @@ def test_a_row_is_decided_by_weights_that_never_saw_it() -> None:
     raw = from_arrays(x, np.where(x @ [1.0, 0.2, -3.0] + rng.normal(size=60) > -3.6, 1, -1))
     how = PrepareOptions("standard", bias=True)
     found = held_out_decisions(raw, l2=0.01, preparation=how, folds=3, seed=4)
-    for held in stratified_folds(raw.y, 3, seed=4):
+    for held in stratified_folds(raw.y, 3, keys=row_hashes(x, seed=4)):
         rest = np.setdiff1d(np.arange(60), held)
         mean, deviation = x[rest].mean(axis=0), x[rest].std(axis=0)
         rows = np.hstack([(x - mean) / deviation, np.ones((60, 1))])
