@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, TypeVar
 
@@ -174,6 +174,13 @@ class UnitRows:
             return cls(parts[0].features, count, blocks)
         held = tuple(cluster.hold(client, block) for block in blocks)
         return cls(parts[0].features, count, (), held)
+
+    def scaled(self, share: float) -> UnitRows:
+        """Return the rows with their shares multiplied: other rows have the rest."""
+        assert not self.held  # only rows of this process are scaled
+        own: Any = self.blocks
+        blocks = tuple(replace(block, shares=frozen(share * block.shares)) for block in own)
+        return replace(self, blocks=blocks)
 
     def map(self, task: Callable[..., Result], *arguments: Any) -> Iterator[Result]:
         """Yield task(block, *arguments) for each block, in order."""

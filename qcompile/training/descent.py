@@ -7,6 +7,7 @@ import numpy as np
 from qcompile.moments.local import risk_and_slope
 from qcompile.moments.unit_rows import UnitRows, one_core_blas
 from qcompile.stages.arrays import Floats
+from qcompile.training.memory import Memory
 from qcompile.training.start import least_squares, scaled_to_lowest
 
 __all__ = ["descend_smoothly"]
@@ -24,20 +25,28 @@ def descend_smoothly(
     starts: int = 1,
     seed: int = 0,
     begin: Floats | None = None,
+    only_begin: bool = False,
+    memory: Memory | None = None,
 ) -> tuple[Floats, float]:
     """Return the weights with the lowest F that L-BFGS finds from several starts, and that F.
 
     The starts are those of the rounds: the least-squares classifier (`direction`, which is found if
-    it is not given), `begin`, 0, and directions at random.
+    it is not given), `begin`, 0, and directions at random; with `only_begin` not the first of them.
+    `memory` stands for rows that are gone.
     """
     from scipy.optimize import minimize
 
     def value(weights: Floats) -> tuple[float, Floats]:
         risk, slope = risk_and_slope(rows, weights)
+        if memory is not None:
+            risk += float(memory.at(weights[None])[0])
+            slope = slope + memory.slope_at(weights)
         return risk + l2 / 2 * float(weights @ weights), slope + l2 * weights
 
-    known = least_squares(rows) if direction is None else direction
-    firsts = [scaled_to_lowest(rows, known, l2)]
+    firsts = []
+    if not only_begin:
+        known = least_squares(rows) if direction is None else direction
+        firsts.append(scaled_to_lowest(rows, known, l2))
     if begin is not None:
         firsts.append(begin)
     rng = np.random.default_rng([seed, 23])

@@ -37,7 +37,7 @@ from qcompile.training.l2_path import (
 from qcompile.training.risks import Risk
 from qcompile.training.rounds import Found, RoundOptions, Task
 from qcompile.training.search import Clock
-from qcompile.training.start import default_l2, least_squares
+from qcompile.training.start import carried_over, default_l2, least_squares
 from qcompile.training.trained import Trained, counted_rows
 
 __all__ = ["RoundsTask", "check_rows", "train_in_rounds"]
@@ -52,7 +52,8 @@ class RoundsTask:
 
     `path` holds the prices of the weights to choose from by cross-validation with `folds` folds;
     None takes the price of the options. `inner` makes the rounds in the place of `solver`, and
-    `keep` is given the best classifier so far after every round.
+    `keep` is given the best classifier so far after every round. Rounds start at `begin` if it is
+    given. Without `probabilities` no calibration is fitted.
     """
 
     rows: Dataset
@@ -69,6 +70,8 @@ class RoundsTask:
     seed: int = 0
     inner: StepSolver | None = None
     keep: Callable[[Classifier, Found], None] | None = None
+    begin: Classifier | None = None
+    probabilities: bool = True
 
 
 def train_in_rounds(work: RoundsTask) -> Trained:
@@ -86,11 +89,14 @@ def train_in_rounds(work: RoundsTask) -> Trained:
         clock.stage("cross-validation", f"{len(trials)} values of l2, {work.folds} folds")
     options = _with_share_of_time(_with_starts(work), (work.folds + 1) * len(trials))
     inner = work.inner or inner_of(options, work.solver, rows.features, work.machine)
-    task = Task(unit, price, options, work.solver, inner, rows, direction)
+    first = None if work.begin is None else carried_over(work.begin, rows.preparation)
+    task = Task(
+        unit, price, options, work.solver, inner, rows, direction, only_begin=first is not None
+    )
     if work.keep is not None:
         task = replace(task, after_round=_keeping(work, work.keep, price, inner))
     with passing("rounds"):
-        found = _trained(task, trials)
+        found = _trained(task, trials, first)
     clock.stage(inner.name, _said(found, price))
     classifier = _chosen(work, found, price, inner)
     with passing("compare with descent"), muted():
@@ -169,10 +175,10 @@ def _with_starts(work: RoundsTask) -> RoundOptions:
     return work.options
 
 
-def _trained(task: Task, trials: Sequence[L2Trial]) -> Found:
+def _trained(task: Task, trials: Sequence[L2Trial], first: Floats | None) -> Found:
     """Train at the price that was chosen: along the path to it if it was chosen on one."""
-    if not trials:
-        return train_once(task)
+    if not trials or first is not None:
+        return train_once(task, first)
     path = sorted((trial.l2 for trial in trials if trial.l2 >= task.l2), reverse=True)
     return list(follow_path(task, path))[-1]
 
@@ -224,7 +230,7 @@ def _risks(task: Task, found: Found, classifier: Classifier) -> tuple[Risk, ...]
 
 def _calibration(work: RoundsTask, found: Found, price: float) -> Calibration | None:
     """Return the calibration by folds of the training rows; None for a training that was ended."""
-    if found.ended in ("interrupted", "cancelled"):
+    if found.ended in ("interrupted", "cancelled") or not work.probabilities:
         return None
     raw = work.raw if work.preparation is not None else work.rows
     try:

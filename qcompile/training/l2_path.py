@@ -189,6 +189,8 @@ def train_once(task: Task, begin: Floats | None = None) -> Found:
         starts=task.options.starts,
         seed=task.solver.seed,
         begin=begin,
+        only_begin=task.only_begin,
+        memory=task.memory,
     )
     lowest = weights[None]
     return Found(frozen(weights), value, (), lowest, np.array([value]), ended="descent")

@@ -14,6 +14,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from qcompile.errors import InputError
 from qcompile.moments.local import local_fit, objective_at, slope_at
 from qcompile.moments.unit_rows import UnitRows
 from qcompile.objective.step import discretize_step
+from qcompile.runtime import processes
 from qcompile.runtime.progress import muted, report
 from qcompile.solvers.options import SolveOptions
 from qcompile.stages.arrays import Floats, frozen
@@ -32,7 +34,8 @@ from qcompile.stages.qubo import Qubo
 from qcompile.stages.record import Record
 from qcompile.stages.samples import Samples
 from qcompile.stages.step import Step
-from qcompile.training.inner import Place, StepSolver
+from qcompile.training.inner import Inner, Place, StepSolver
+from qcompile.training.memory import Memory
 from qcompile.training.start import scaled_to_lowest
 
 __all__ = ["Found", "Round", "RoundOptions", "Task", "machine_seconds", "run_rounds"]
@@ -139,10 +142,13 @@ class Task:
     data: Dataset
     direction: Floats  # of the least-squares classifier
     after_round: Callable[[Found], None] | None = None  # is given the best so far
+    memory: Memory | None = None  # of rows that are gone; `rows` have the rest of the shares
+    only_begin: bool = False  # start from the weights that are given, and nowhere else
 
     def objective(self, weights: Floats) -> Floats:
         """Return F of each row of weights."""
-        return objective_at(self.rows, weights, self.l2)
+        values = objective_at(self.rows, weights, self.l2)
+        return values if self.memory is None else values + self.memory.at(weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,6 +206,8 @@ def run_rounds(task: Task, begin: Floats | None = None) -> Found:
     Ctrl-C, the time limit and the limit of rounds end the training with the best weights so far.
     """
     until = time.monotonic() + task.options.time_limit
+    if _may_part(task):
+        return _in_processes(task, list(_starts(task, begin)), until)
     run = _Run(_Lowest(task.solver.keep))
     ended = "steps became short"
     for number, first in enumerate(_starts(task, begin)):
@@ -215,6 +223,38 @@ def run_rounds(task: Task, begin: Floats | None = None) -> Found:
         if ended in _FINAL:
             break
     return run.found(ended)
+
+
+def _may_part(task: Task) -> bool:
+    """Whether the starts can be made in several processes: here, and nobody hears of rounds."""
+    here = isinstance(task.inner, Inner) and task.after_round is None
+    return here and not task.rows.held and task.options.starts > 1 and processes.wanted() > 1
+
+
+def _in_processes(task: Task, starts: Sequence[Floats], until: float) -> Found:
+    """Make the starts at the same time, and join them as if they were made in order."""
+    run = _Run(_Lowest(task.solver.keep))
+    ended = "steps became short"
+    for state, weights, values, ended in processes.spread(
+        partial(_one_start, task, until), list(enumerate(starts))
+    ):
+        run.states.append(state)
+        run.lowest.add(weights, values)
+        if ended in _FINAL:
+            break
+    return run.found(ended)
+
+
+def _one_start(
+    task: Task, until: float, start: tuple[int, Floats]
+) -> tuple[_State, Floats, Floats, str]:
+    """Return where one start ended, the lowest weights on its way, and why it ended."""
+    number, first = start
+    run = _Run(_Lowest(task.solver.keep))
+    state = _begin(task, first)
+    run.enter(state)
+    ended = _go(task, run, state, Place(number, 0), until)
+    return state, np.array(run.lowest.weights), np.array(run.lowest.values), ended
 
 
 class _Run:
@@ -252,7 +292,8 @@ class _Run:
 def _starts(task: Task, begin: Floats | None) -> Iterator[Floats]:
     """Yield the weights to start from: least squares, those given, 0, directions at random."""
     features = task.rows.features
-    yield scaled_to_lowest(task.rows, task.direction, task.l2)
+    if not task.only_begin:
+        yield scaled_to_lowest(task.rows, task.direction, task.l2)
     if begin is not None:
         yield np.array(begin, dtype=np.float64)
     rng = np.random.default_rng([task.solver.seed, 17])
@@ -437,6 +478,8 @@ def _seed(task: Task, place: Place) -> int:
 def _fit(task: Task, centre: Floats, around: Around, block: NDArray[np.int64] | None) -> LocalFit:
     members = np.arange(len(centre)) if block is None else block
     found = local_fit(task.rows, centre, around, members)
+    if task.memory is not None:
+        found = task.memory.added_to(found, centre, members)
     return LocalFit(
         around,
         frozen(centre),
@@ -459,7 +502,10 @@ def _block(task: Task, state: _State, place: Place) -> NDArray[np.int64] | None:
     size, features = task.inner.size, len(state.weights)
     if size >= features:
         return None
-    slope = np.abs(slope_at(task.rows, state.weights, Around(state.width, 1.0, 2, task.l2)))
+    slope = slope_at(task.rows, state.weights, Around(state.width, 1.0, 2, task.l2))
+    if task.memory is not None:
+        slope = slope + task.memory.slope_at(state.weights)
+    slope = np.abs(slope)
     chances = slope + max(float(slope.mean()), 1e-12) / 4
     rng = np.random.default_rng([task.solver.seed, *place, 5])
     return np.sort(rng.choice(features, size, replace=False, p=chances / chances.sum()))

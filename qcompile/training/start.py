@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from qcompile.errors import InputError
 from qcompile.moments.local import mean_and_product, objective_at, row_sums
 from qcompile.moments.unit_rows import UnitRows
 from qcompile.stages.arrays import Floats
+from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.preparation import Preparation
 
-__all__ = ["default_l2", "least_squares", "scaled_to_lowest"]
+__all__ = ["carried_over", "default_l2", "least_squares", "price_of", "scaled_to_lowest"]
 
 
 # Added to the squares of all weights, as a share of their mean: columns may depend on each other.
@@ -65,10 +68,39 @@ def default_l2(data: Dataset, direction: Floats) -> float:
     ones, and a share e of wrong answers of the least-squares classifier. More rows need less of it,
     noisy labels more. With the price of equal classes a rare class would be given up.
     """
-    positive = float(data.mean(data.y > 0))
+    return price_of(float(data.mean(data.y > 0)), data.error(direction), data.total)
+
+
+def price_of(positive: float, wrong: float, total: float) -> float:
+    """Return the default price for a share of positive rows, one of wrong answers, and their sum.
+
+    >>> price_of(0.5, 0.0, 100.0)
+    0.002
+    """
     balance = max(4 * positive * (1 - positive), 1e-3)
-    wrong = min(data.error(direction), _MOST_WRONG)
-    return _PRICE * balance**2 / (data.total * (1 - 2 * wrong))
+    return _PRICE * balance**2 / (total * (1 - 2 * min(wrong, _MOST_WRONG)))
+
+
+def carried_over(classifier: Classifier, preparation: Preparation) -> Floats:
+    """Return the weights for rows prepared otherwise that decide as the classifier does.
+
+    A column that is new has the weight 0. Without a bias the intercept is left out.
+    """
+    made = classifier.preparation
+    if made.raw_features != preparation.raw_features:
+        raise InputError(
+            f"a classifier of {made.raw_features} columns to begin at; these rows have "
+            f"{preparation.raw_features}"
+        )
+    if made.same_but_wider(preparation):
+        return np.array(classifier.weights)
+    raw, intercept = classifier.raw_weights()
+    own = raw if preparation.columns is None else raw[preparation.columns]
+    if preparation.center is not None:
+        intercept += float(own @ preparation.center)
+    if preparation.scale is not None:
+        own = own * preparation.scale
+    return np.append(own, intercept) if preparation.bias else np.array(own)
 
 
 def scaled_to_lowest(rows: UnitRows, direction: Floats, l2: float) -> Floats:

@@ -22,6 +22,7 @@ from qcompile.runtime import cluster
 from qcompile.runtime.progress import Progress, shown_by
 from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
+from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.machine import Machine
 from qcompile.stages.samples import Samples
@@ -68,6 +69,8 @@ def train(
     test: Dataset | float = 0.0,
     preparation: PrepareOptions | Mapping[str, Any] | None = None,
     class_weight: ClassWeight = None,
+    begin: Classifier | None = None,
+    probabilities: bool = True,
     folds: int = FOLDS,
     time_limit: float = math.inf,
     seed: int = 0,
@@ -104,8 +107,9 @@ def train(
     folds, or restarts of the search; with a Dask `client` its workers make the sums over the rows,
     the folds, or the restarts.
 
-    The classifier has a calibration for `Classifier.probabilities`: in rounds from decisions about
-    rows that were held out in turn, in the paper's method from the validation rows, if any.
+    The classifier has a calibration for `Classifier.probabilities` unless that is off: in rounds
+    from decisions about rows that were held out in turn, in the paper's method from the validation
+    rows, if any. Rounds may `begin` at a classifier of an earlier training.
 
     >>> from qcompile import read
     >>> found = train(read("breast-cancer"), test=0.3, seed=1)
@@ -120,6 +124,8 @@ def train(
     method = _method(method, bits, l0, loss)
     if isinstance(l2, str) and l2 != "cv":
         raise InputError(f"l2 {l2!r}; expected a number, numbers to choose from, or 'cv'")
+    if method == "paper" and begin is not None:
+        raise InputError('begin= belongs to method="rounds"; the paper\'s method has no start')
     if method == "paper" and rounds is not None:
         raise InputError('rounds= belongs to method="rounds"; leave out the parameters of "paper"')
     if isinstance(data, Dataset):
@@ -166,6 +172,8 @@ def train(
             path=None if l2 is None or isinstance(l2, float | int | str) else tuple(l2),
             folds=folds,
             seed=seed,
+            begin=begin,
+            probabilities=probabilities,
         )
         with shown_by(progress):
             if qpu is not None:
