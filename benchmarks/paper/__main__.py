@@ -19,6 +19,9 @@ def main() -> None:
     parser.add_argument(
         "--method", action="append", default=[], help="for figure4: only this one; may be repeated"
     )
+    parser.add_argument(
+        "--collect", action="store_true", help="for figure4: tables of what is in the cache"
+    )
     options = parser.parse_args()
     for part in PARTS if options.part == "all" else (options.part,):
         began = time.perf_counter(), time.process_time()

@@ -1,11 +1,10 @@
-"""Figure 4: test error against label noise, six data sets, eight methods, ten folds.
+"""Figure 4: test error against label noise, six data sets, nine methods, ten folds.
 
-Cheap first. All settings of a method are tried on some rows of one fold at the lowest and the
-highest noise; the best of both go on, at every noise, on more rows of two folds; the four best of
-these are run on three folds with a longer search, and the one with the least mean validation error
-on all ten, which are reported. Stages and efforts are the same for all annealed methods. Every
-single fit is written to a cache as it is done, so that an interrupted run goes on; sets run side by
-side.
+`PROTOCOL.md` says what is done and was fixed before it was run. In short: a few rows of one fold
+at the lowest and the highest noise choose some settings, more rows at each noise choose two of
+these and a part of the path of prices, two folds choose one, and it is run on all ten, where the
+mean validation error chooses the price. Every single fit is written to a cache as it is done, so
+that an interrupted run goes on, and `--collect` makes the tables from what is there.
 """
 
 from __future__ import annotations
@@ -17,221 +16,282 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from qcompile import Dataset
-from qcompile.runtime.threads import cores
 
 from . import common
+from .figure4_tables import Cell, write_tables
 from .methods import METHODS, Effort, Method, Setting
-from .sets import FOLDS, NOISES, SETS, cut, load
+from .sets import FOLDS, NOISES, SETS, cut, load, scalings_of
 
 __all__ = ["run"]
 
-# Reads, sweeps and rows at most of the three stages.
-_SCREEN, _SECOND, _FINAL = Effort(3, 40, 8_000), Effort(3, 50, 40_000), Effort(12, 50, 40_000)
-_BY_NOISE, _FINALISTS, _SOME_FOLDS = 6, 4, 3
+_SCREEN, _SECOND, _FINAL = (
+    Effort(1, 2, 12, 2_500),
+    Effort(2, 2, 25, 12_000),
+    Effort(3, 2, 30, 40_000),
+)
+_CLEAN = 5  # validation rows at most, for each training row at most
+_BY_NOISE, _FINALISTS, _SOME_FOLDS = 4, 2, 1
+_LONG = 5  # prices; of a longer path every second one is tried first
+_WORKERS = 2
+# The order of a run: what matters most comes first. A split is the seed of a shuffle.
+_ORDER = (
+    "sixth-order", "rounds", "liblinear", "square", "logistic", "smooth hinge",
+    "0-1", "q-loss", "cubic",
+)  # fmt: skip
+_AGAIN, _SPLITS = ("rounds", "sixth-order", "liblinear"), (1, 2, 3, 4)
+_SETS = ("mushrooms", "web8", "adult9", "covertype", "Mease-Wyner", "Long-Servedio")
+Errors = list[list[float]]  # validation and test error, for each price of a path
+
+
+class Job(NamedTuple):
+    """One method on one set, for one split of its rows."""
+
+    split: int
+    method: str
+    name: str
+
+
+class Fit(NamedTuple):
+    """What is fitted: a path of prices with one setting, on one fold at one noise."""
+
+    setting: Setting
+    path: tuple[float, ...]
+    noise: int
+    fold: int
+    effort: Effort
 
 
 class Bench:
-    """Fits, each done once, with what they cost."""
+    """Fits of a method on a set, each done once, with what they cost."""
 
-    def __init__(self, cache: Path | None, seed: int) -> None:
-        self._cache, self._seed = cache, seed
+    def __init__(self, cache: Path | None, job: Job, seed: int) -> None:
+        self._cache, self._job, self._seed = cache, job, seed
         self._known: dict[str, dict[str, Any]] = {}
-        self._counted: set[str] = set()
         self.seconds = 0.0
-        if cache is not None:
-            cache.parent.mkdir(exist_ok=True)
         if cache is not None and cache.exists():
             for line in cache.read_text().splitlines():
                 entry = json.loads(line)
                 self._known[entry["key"]] = entry
+            self.seconds = sum(entry["seconds"] for entry in self._known.values())
 
-    def errors(
-        self, data: Dataset, name: str, method: Method, setting: Setting, noise: int, fold: int,
-        effort: Effort,
-    ) -> tuple[float, float]:  # fmt: skip
-        """Return the validation and the test error of one fit, in percent."""
-        what = [name, method.name, setting, noise, fold, effort.reads, effort.sweeps, effort.rows]
+    @property
+    def data(self) -> Dataset:
+        """The set, loaded when it is needed."""
+        data = load(self._job.name)
+        assert data is not None
+        return data
+
+    def errors(self, fit: Fit) -> Errors:
+        """Return the validation and the test errors along a path, in percent."""
+        what = [self._job.method, fit.setting, fit.path, fit.noise, fit.fold, *vars_of(fit.effort)]
         key = json.dumps([*what, self._seed])
         if key not in self._known:
             began = time.process_time()
-            part = cut(data, noise, fold, rows=effort.rows, seed=self._seed)
-            with threadpool_limits(1):  # threads that wait for each other would be counted
-                weights = method.fit(part, setting, effort)[None]
-            errors = [100 * float(d.errors(weights)[0]) for d in (part.validation, part.test)]
-            seconds = time.process_time() - began
-            self._known[key] = {"key": key, "errors": errors, "seconds": seconds}
+            found = self._fitted(fit)
+            entry = {"key": key, "errors": found, "seconds": time.process_time() - began}
+            self._known[key] = entry
+            self.seconds += float(entry["seconds"])  # type: ignore[arg-type]
             if self._cache is not None:
                 with self._cache.open("a") as stream:
-                    stream.write(json.dumps(self._known[key]) + "\n")
-        entry = self._known[key]
-        if key not in self._counted:
-            self._counted.add(key)
-            self.seconds += entry["seconds"]
-        validation, test = entry["errors"]
-        return validation, test
+                    stream.write(json.dumps(entry) + "\n")
+        found = self._known[key]["errors"]
+        return list(found)
+
+    def _fitted(self, fit: Fit) -> Errors:
+        limit = fit.effort.rows
+        part = cut(
+            self.data, fit.noise, fit.fold, scaling=fit.setting["scaling"], rows=limit,
+            clean=None if limit is None else _CLEAN * limit, seed=self._seed,
+        )  # fmt: skip
+        with threadpool_limits(1):  # threads that wait for each other would be counted
+            weights = np.stack(
+                METHODS[self._job.method].fit(part, fit.setting, fit.path, fit.effort)
+            )
+        both = [100 * d.errors(weights) for d in (part.validation, part.test)]
+        return [list(map(float, pair)) for pair in zip(*both, strict=True)]
+
+    def validation(self, fits: Iterable[Fit]) -> np.ndarray[Any, Any]:
+        """Return the mean validation errors along the path."""
+        return np.mean([np.array(self.errors(fit))[:, 0] for fit in fits], axis=0)
 
 
-def _ranked(
-    bench: Bench, data: Dataset, name: str, method: Method, settings: Iterable[Setting], noise: int,
-    folds: Iterable[int], effort: Effort,
-) -> list[Setting]:  # fmt: skip
-    scores = []
-    for number, setting in enumerate(settings):
-        errors = [bench.errors(data, name, method, setting, noise, f, effort)[0] for f in folds]
-        scores.append((float(np.mean(errors)), number, setting))
-    return [setting for _, _, setting in sorted(scores, key=lambda score: score[:2])]
+def vars_of(effort: Effort) -> list[Any]:
+    """Return the numbers of an effort."""
+    return [effort.valleys, effort.others, effort.sweeps, effort.rows]
 
 
-def _one(
-    bench: Bench, data: Dataset, name: str, method: Method, noises: tuple[int, ...], folds: int
-) -> list[dict[str, Any]]:
-    """Return a row for each noise: errors over the folds, and the setting that was chosen."""
-    began = bench.seconds
-    settings: list[Setting] = []
+def _screened(bench: Bench, method: Method, name: str, noises: tuple[int, ...]) -> list[Setting]:
+    """Return the settings that are best at the lowest or the highest noise, on some rows."""
+    settings = [own for own in method.settings if own["scaling"] in _offered(method, name)]
+    if len(settings) <= _BY_NOISE:
+        return settings
+    chosen: list[Setting] = []
+    some = method.path[::2]
     for noise in (noises[0], noises[-1]):
-        best = _ranked(bench, data, name, method, method.settings, noise, (0,), _SCREEN)
-        settings += [setting for setting in best[:_BY_NOISE] if setting not in settings]
-    rows = []
-    for noise in noises:
-        best = _ranked(bench, data, name, method, settings, noise, (1, 2), _SECOND)
-        some = range(min(_SOME_FOLDS, folds))
-        setting = _ranked(bench, data, name, method, best[:_FINALISTS], noise, some, _FINAL)[0]
-        errors = [
-            bench.errors(data, name, method, setting, noise, fold, _FINAL) for fold in range(folds)
+        scores = [
+            (float(bench.validation([Fit(own, some, noise, 0, _SCREEN)]).min()), number)
+            for number, own in enumerate(settings)
         ]
-        validation, test = np.array(errors).T
-        rows.append(
-            {
-                "dataset": name,
-                "method": method.name,
-                "label_noise_percent": noise,
-                "test_error_percent": round(float(test.mean()), 4),
-                "error_bar_percent": round(float(test.std()), 4),
-                "validation_error_percent": round(float(validation.mean()), 4),
-                "setting": " ".join(f"{k}={v:g}" for k, v in setting.items()),
-            }
-        )
-    for row in rows:
-        row["cpu_seconds"] = round((bench.seconds - began) / len(rows), 2)
-    return rows
+        best = [settings[number] for _, number in sorted(scores)[:_BY_NOISE]]
+        chosen += [own for own in best if own not in chosen]
+    return chosen
+
+
+def _offered(method: Method, name: str) -> tuple[str, ...]:
+    """Return the scalings that differ on a set."""
+    known = {own["scaling"]: None for own in method.settings}
+    if len(scalings_of(name)) == 1:
+        return (next(iter(known)),)
+    return tuple(known)
+
+
+def _finalists(
+    bench: Bench, method: Method, settings: list[Setting], noise: int
+) -> list[tuple[Setting, tuple[float, ...]]]:
+    """Return the best settings on more rows, each with the prices beside its best one."""
+    scores = []
+    step = 1 if len(method.path) <= _LONG else 2
+    for number, own in enumerate(settings):
+        errors = bench.validation([Fit(own, method.path[::step], noise, 1, _SECOND)])
+        best = int(np.argmin(errors))
+        scores.append((float(errors[best]), number, step * best))
+    return [
+        (settings[number], method.path[max(0, best - 1) : best + 2])
+        for _, number, best in sorted(scores)[:_FINALISTS]
+    ]
+
+
+def _cell(bench: Bench, method: Method, settings: list[Setting], noise: int, folds: int) -> Cell:
+    """Return the errors on all folds with the setting and the price that validation chose."""
+    scores = []
+    for number, (own, path) in enumerate(_finalists(bench, method, settings, noise)):
+        some = [Fit(own, path, noise, fold, _FINAL) for fold in range(min(_SOME_FOLDS, folds))]
+        scores.append((float(bench.validation(some).min()), number, own, path))
+    _, _, setting, path = min(scores, key=lambda score: score[:2])
+    return _on_all(bench, setting, path, noise, folds)
+
+
+def _on_all(
+    bench: Bench, setting: Setting, path: tuple[float, ...], noise: int, folds: int
+) -> Cell:
+    fits = [Fit(setting, path, noise, fold, _FINAL) for fold in range(folds)]
+    best = int(np.argmin(bench.validation(fits)))
+    errors = np.array([bench.errors(fit)[best] for fit in fits])
+    return Cell(
+        bench._job.name, bench._job.method, noise, bench._job.split,
+        tuple(errors[:, 1].tolist()), float(errors[:, 0].mean()),
+        {**setting, "price": path[best]}, path,
+    )  # fmt: skip
+
+
+def work(
+    job: Job, noises: tuple[int, ...], quick: bool, cache: Path | None, seed: int
+) -> tuple[list[Cell], float]:
+    """Do one job; return its cells and the CPU seconds of all its fits."""
+    if load(job.name) is None:
+        return [], 0.0
+    method = _reduced(METHODS[job.method]) if quick else METHODS[job.method]
+    bench = Bench(cache and _file(cache, job), job, seed + job.split)
+    folds = 2 if quick else FOLDS
+    done = cache and _file(cache, job).with_suffix(".cells.json")
+    cells: list[Cell] = []
+    if job.split:
+        for known in _cells(cache, job._replace(split=0)):
+            path = tuple(known.path)
+            cells.append(_on_all(bench, _without_price(known.setting), path, known.noise, folds))
+            _keep(done, cells, bench.seconds)
+        return cells, bench.seconds
+    settings = _screened(bench, method, job.name, noises)
+    for noise in noises:
+        cells.append(_cell(bench, method, settings, noise, folds))
+        _keep(done, cells, bench.seconds)
+    return cells, bench.seconds
+
+
+def _without_price(setting: Setting) -> Setting:
+    return {key: value for key, value in setting.items() if key != "price"}
+
+
+def _file(cache: Path, job: Job) -> Path:
+    return cache / f"{job.split}-{job.name}-{job.method}.jsonl"
+
+
+def _keep(path: Path | None, cells: list[Cell], seconds: float) -> None:
+    if path is not None:
+        fresh = path.with_suffix(".new")
+        fresh.write_text(json.dumps({"cells": [own._asdict() for own in cells], "cpu": seconds}))
+        fresh.replace(path)
+
+
+def _stored(cache: Path, job: Job) -> tuple[list[Cell], float]:
+    path = _file(cache, job).with_suffix(".cells.json")
+    if not path.exists():
+        return [], 0.0
+    found = json.loads(path.read_text())
+    cells = [Cell(**{**own, "tests": tuple(own["tests"])}) for own in found["cells"]]
+    return cells, float(found["cpu"])
+
+
+def _cells(cache: Path | None, job: Job) -> list[Cell]:
+    return _stored(cache, job)[0] if cache else []
+
+
+def _jobs(options: Any) -> list[Job]:
+    if options.quick:
+        return [Job(0, name, "Mease-Wyner") for name in METHODS if _wanted(name, options)]
+    first = [Job(0, method, name) for method in _ORDER for name in _SETS]
+    again = [Job(split, method, name) for split in _SPLITS for method in _AGAIN for name in _SETS]
+    # one more split comes before the methods that no goal is about
+    place = len(_SETS) * 6
+    first[place:place] = again[: len(_SETS) * len(_AGAIN)]
+    return [
+        job for job in [*first, *again[len(_SETS) * len(_AGAIN) :]] if _wanted(job.method, options)
+    ]
+
+
+def _wanted(method: str, options: Any) -> bool:
+    return not options.method or method in options.method
 
 
 def run(options: Any) -> None:
-    """Measure, write the table, draw the figure."""
-    quick = options.quick
-    names = ("Mease-Wyner",) if quick else SETS
-    noises = (0, 40) if quick else NOISES
-    methods = [m for m in METHODS.values() if not options.method or m.name in options.method]
-    folder = None if quick else common.folder(options) / "figure4_cache"
-    one_set = partial(
-        _all_methods, methods=[m.name for m in methods], noises=noises, quick=quick, cache=folder,
-        seed=options.seed,
-    )  # fmt: skip
-    workers = min(cores(), len(names))
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        parts = list(pool.map(one_set, names))
-    rows = [row for part, _ in parts for row in part]
-    seconds = sum(spent for _, spent in parts)
-    known = {(r["dataset"], r["method"], int(r["label_noise_percent"])): r for r in _facts()}
-    for row in rows:
-        fact = known.get((row["dataset"], row["method"], row["label_noise_percent"]), {})
-        row["paper_test_error_percent"] = fact.get("test_error_percent", "")
-        row["paper_error_bar_percent"] = fact.get("error_bar_percent", "")
-    common.write_csv("figure4", rows, options)
-    print(f"CPU seconds of all fits: {seconds:.0f}")
-    print(verdict(rows))
-    _draw(rows, options)
+    """Measure, write the tables, draw the figure."""
+    noises = (0, 40) if options.quick else NOISES
+    cache = None if options.quick else common.folder(options) / "figure4_cache"
+    if cache is not None:
+        cache.mkdir(exist_ok=True)
+    jobs = _jobs(options)
+    done: dict[Job, tuple[list[Cell], float]] = {}
+    if cache is not None and options.collect:
+        done = {job: _stored(cache, job) for job in jobs}
+    else:
+        one = partial(work, noises=noises, quick=options.quick, cache=cache, seed=options.seed)
+        with ProcessPoolExecutor(_WORKERS, mp_context=get_context("spawn")) as pool:
+            for job, (cells, seconds) in zip(jobs, pool.map(one, jobs), strict=True):
+                done[job] = cells, seconds
+                _say(job, cells, seconds)
+    cells = [own for found, _ in done.values() for own in found]
+    seconds = {(job.name, job.method, job.split): spent for job, (_, spent) in done.items()}
+    write_tables(cells, seconds, options)
 
 
-def _all_methods(
-    name: str, methods: list[str], noises: tuple[int, ...], quick: bool, cache: Path | None,
-    seed: int,
-) -> tuple[list[dict[str, Any]], float]:  # fmt: skip
-    """Run all methods on one set; gives rows and CPU seconds."""
-    data = load(name)
-    if data is None:
-        return [], 0.0
-    bench = Bench(cache and cache / f"{name}.jsonl", seed)
-    rows: list[dict[str, Any]] = []
-    for method in map(METHODS.__getitem__, methods):
-        chosen = _reduced(method) if quick else method
-        rows += _one(bench, data, name, chosen, noises, 2 if quick else FOLDS)
-        _say(rows, name, method.name)
-    return rows, bench.seconds
-
-
-def _facts() -> list[dict[str, str]]:
-    return common.facts("figure4_test_error")
+def _say(job: Job, cells: list[Cell], seconds: float) -> None:
+    errors = "  ".join(f"{np.mean(own.tests):.2f}" for own in cells)
+    print(
+        f"{job.split} {job.name:<14} {job.method:<13} {errors}   ({seconds:.0f} CPU s)", flush=True
+    )
 
 
 def _reduced(method: Method) -> Method:
     return Method(
         method.name,
         method.settings[:: max(1, len(method.settings) // 3)],
+        method.path[:3],
         method.fit,
         method.annealed,
     )
-
-
-def _say(rows: list[dict[str, Any]], name: str, method: str) -> None:
-    found = [r for r in rows if (r["dataset"], r["method"]) == (name, method)]
-    errors = "  ".join(f"{r['test_error_percent']:.2f}" for r in found)
-    seconds = sum(r["cpu_seconds"] for r in found)
-    print(f"{name:<14} {method:<13} {errors}   ({seconds:.0f} CPU s)", flush=True)
-
-
-def verdict(rows: list[dict[str, Any]]) -> str:
-    """Count the cells of sixth order at or below the paper's error, within its error bar."""
-    ours = [r for r in rows if r["method"] == "sixth-order" and r["paper_test_error_percent"] != ""]
-    good = [
-        r
-        for r in ours
-        if r["test_error_percent"]
-        <= float(r["paper_test_error_percent"]) + float(r["paper_error_bar_percent"])
-    ]
-    return f"sixth order at or below the paper's error bar in {len(good)} of {len(ours)} cells"
-
-
-def _draw(rows: list[dict[str, Any]], options: Any) -> None:
-    plt = common.pyplot()
-    names = list(dict.fromkeys(row["dataset"] for row in rows))
-    figure, axes = plt.subplots(
-        -(-len(names) // 2), min(2, len(names)), squeeze=False, figsize=(10, 12)
-    )
-    for axis, name in zip(axes.ravel(), names, strict=False):
-        for method in dict.fromkeys(row["method"] for row in rows):
-            own = [r for r in rows if (r["dataset"], r["method"]) == (name, method)]
-            noise = [r["label_noise_percent"] for r in own]
-            line = axis.errorbar(
-                noise,
-                [r["test_error_percent"] for r in own],
-                [r["error_bar_percent"] for r in own],
-                label=method,
-                capsize=2,
-                marker="o",
-                markersize=3,
-            )
-            paper = [
-                (r["label_noise_percent"], float(r["paper_test_error_percent"]))
-                for r in own
-                if r["paper_test_error_percent"] != ""
-            ]
-            if paper and method == "sixth-order":
-                axis.plot(
-                    *zip(*paper, strict=True),
-                    "x--",
-                    color=line[0].get_color(),
-                    label="sixth-order, paper",
-                )
-        axis.set(title=name, xlabel="label noise in %", ylabel="test error in %")
-        axis.grid(alpha=0.3)
-    for axis in axes.ravel()[len(names) :]:
-        axis.set_visible(False)
-    axes.ravel()[0].legend(fontsize=7)
-    common.save_figure(figure, "figure4", options)
