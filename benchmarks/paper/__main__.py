@@ -6,7 +6,9 @@ import argparse
 import time
 from importlib import import_module
 
-PARTS = ("tables", "figure1", "figure2", "figure3", "figure4", "appendix", "beyond", "report")
+PARTS = (
+    "tables", "figure1", "figure2", "figure3", "figure4", "appendix", "beyond", "floors", "report",
+)  # fmt: skip
 
 
 def main() -> None:
@@ -22,6 +24,11 @@ def main() -> None:
     parser.add_argument(
         "--collect", action="store_true", help="for figure4: tables of what is in the cache"
     )
+    parser.add_argument("--data-sets", type=int, default=50, help="for figure2: how many (50)")
+    parser.add_argument(
+        "--loss", action="append", default=[],
+        help="for figure2: only this curve, beside those that are there; may be repeated",
+    )  # fmt: skip
     options = parser.parse_args()
     for part in PARTS if options.part == "all" else (options.part,):
         began = time.perf_counter(), time.process_time()

@@ -26,7 +26,7 @@ from qcompile import Dataset
 from . import common
 from .figure4_tables import Cell, write_tables
 from .methods import METHODS, Effort, Method, Setting
-from .sets import FOLDS, NOISES, SETS, cut, load, scalings_of
+from .sets import FOLDS, NOISES, cut, load, scalings_of
 
 __all__ = ["run"]
 
@@ -40,12 +40,10 @@ _BY_NOISE, _FINALISTS, _SOME_FOLDS = 4, 2, 1
 _LONG = 5  # prices; of a longer path every second one is tried first
 _WORKERS = 2
 # The order of a run: what matters most comes first. A split is the seed of a shuffle.
-_ORDER = (
-    "sixth-order", "rounds", "liblinear", "square", "logistic", "smooth hinge",
-    "0-1", "q-loss", "cubic",
-)  # fmt: skip
+_FIRST = ("sixth-order", "liblinear", "square", "logistic", "smooth hinge", "rounds")
+_LATER = ("0-1", "q-loss", "cubic")
 _AGAIN, _SPLITS = ("rounds", "sixth-order", "liblinear"), (1, 2, 3, 4)
-_SETS = ("mushrooms", "web8", "adult9", "covertype", "Mease-Wyner", "Long-Servedio")
+_SETS = ("mushrooms", "web8", "Mease-Wyner", "Long-Servedio", "adult9", "covertype")
 Errors = list[list[float]]  # validation and test error, for each price of a path
 
 
@@ -118,7 +116,7 @@ class Bench:
 
     def validation(self, fits: Iterable[Fit]) -> np.ndarray[Any, Any]:
         """Return the mean validation errors along the path."""
-        return np.mean([np.array(self.errors(fit))[:, 0] for fit in fits], axis=0)
+        return np.asarray(np.mean([np.array(self.errors(fit))[:, 0] for fit in fits], axis=0))
 
 
 def vars_of(effort: Effort) -> list[Any]:
@@ -243,16 +241,15 @@ def _cells(cache: Path | None, job: Job) -> list[Cell]:
 
 
 def _jobs(options: Any) -> list[Job]:
+    """Return what is to be done, in order: a set is whole before the next one begins."""
     if options.quick:
         return [Job(0, name, "Mease-Wyner") for name in METHODS if _wanted(name, options)]
-    first = [Job(0, method, name) for method in _ORDER for name in _SETS]
+    first = [Job(0, method, name) for name in _SETS for method in _FIRST]
+    more = [Job(0, method, name) for method in _LATER for name in _SETS]
     again = [Job(split, method, name) for split in _SPLITS for method in _AGAIN for name in _SETS]
-    # one more split comes before the methods that no goal is about
-    place = len(_SETS) * 6
-    first[place:place] = again[: len(_SETS) * len(_AGAIN)]
-    return [
-        job for job in [*first, *again[len(_SETS) * len(_AGAIN) :]] if _wanted(job.method, options)
-    ]
+    one = len(_SETS) * len(_AGAIN)  # a second split comes before methods that no goal is about
+    jobs = [*first, *again[:one], *more, *again[one:]]
+    return [job for job in jobs if _wanted(job.method, options)]
 
 
 def _wanted(method: str, options: Any) -> bool:
@@ -272,10 +269,10 @@ def run(options: Any) -> None:
     else:
         one = partial(work, noises=noises, quick=options.quick, cache=cache, seed=options.seed)
         with ProcessPoolExecutor(_WORKERS, mp_context=get_context("spawn")) as pool:
-            for job, (cells, seconds) in zip(jobs, pool.map(one, jobs), strict=True):
-                done[job] = cells, seconds
-                _say(job, cells, seconds)
-    cells = [own for found, _ in done.values() for own in found]
+            for job, found in zip(jobs, pool.map(one, jobs), strict=True):
+                done[job] = found
+                _say(job, *found)
+    cells = [own for measured, _ in done.values() for own in measured]
     seconds = {(job.name, job.method, job.split): spent for job, (_, spent) in done.items()}
     write_tables(cells, seconds, options)
 
