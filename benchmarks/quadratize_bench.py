@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
+from collections.abc import Callable
 from itertools import combinations
 from math import comb
 from pathlib import Path
@@ -13,8 +14,16 @@ import dimod
 import numpy as np
 
 from benchmarks.common import best_time, data_file, options, peak_memory, row
-from qcompile import Pubo, compile, quadratize, save_qubo
+from qcompile import Pubo, compile, quadratize, read_pubo, save_qubo
 from qcompile.stages.arrays import frozen
+
+SPARSE = (
+    (100, 200, 3),
+    (50, 1000, 3),
+    (100, 5000, 3),
+    (200, 2000, 3),
+    (3000, 100_000, 3),
+)
 
 
 def complete(variables: int, degree: int) -> Pubo:
@@ -32,12 +41,76 @@ def complete(variables: int, degree: int) -> Pubo:
     return Pubo(variables, 0.0, tuple(indices), values)
 
 
-def sparse(variables: int, triples: int) -> Pubo:
-    """Random cubic terms and nothing else."""
+def sparse(variables: int, count: int, degree: int = 3) -> Pubo:
+    """Random terms of one degree and nothing else."""
     rng = np.random.default_rng(0)
-    everything = list(combinations(range(variables), 3))
-    chosen = rng.choice(len(everything), triples, replace=False)
-    return Pubo.from_dict({everything[i]: float(rng.normal()) for i in chosen.tolist()})
+    rows = np.empty((0, degree), dtype=np.int64)
+    while len(rows) < count:
+        more = np.sort(rng.integers(0, variables, (2 * count, degree)), axis=1)
+        more = more[(more[:, 1:] > more[:, :-1]).all(axis=1)]
+        rows = np.unique(np.concatenate([rows, more]), axis=0)
+    rows = rows[np.sort(rng.choice(len(rows), count, replace=False))]
+    indices = [frozen(np.empty((0, j)), np.int32) for j in range(1, degree)]
+    values = [frozen(np.empty(0)) for _ in range(1, degree)]
+    return Pubo(
+        variables,
+        0.0,
+        (*indices, frozen(rows, np.int32)),
+        (*values, frozen(rng.normal(size=count))),
+    )
+
+
+def renamed(pubo: Pubo, rng: np.random.Generator) -> dict[tuple[int, ...], float]:
+    """The same terms over variables with other numbers, in another order.
+
+    dimod breaks ties by the order of its sets: this stands for another PYTHONHASHSEED.
+    """
+    names = rng.permutation(pubo.variables).tolist()
+    terms = [(tuple(names[i] for i in term), c) for term, c in pubo.to_dict().items() if term]
+    return {terms[i][0]: terms[i][1] for i in rng.permutation(len(terms)).tolist()}
+
+
+def cpu_seconds(function: Callable[[], object], repeat: int) -> float:
+    """CPU seconds of the fastest of several runs, after one that compiles the kernels."""
+    function()
+    times = []
+    for _ in range(repeat):
+        start = time.process_time()
+        kept = function()
+        times.append(time.process_time() - start)
+        del kept
+    return min(times)
+
+
+def sparse_against_dimod(variables: int, count: int, degree: int, names: int) -> None:
+    """Greedy and auto, from arrays and from a dictionary, against dimod's best of many names."""
+    pubo = sparse(variables, count, degree)
+    terms = {term: c for term, c in pubo.to_dict().items() if term}
+    greedy = cpu_seconds(lambda: quadratize(pubo, cover="greedy").to_bqm(), 3)
+    from_terms = cpu_seconds(lambda: quadratize(read_pubo(terms), cover="greedy").to_bqm(), 3)
+    auto = cpu_seconds(lambda: quadratize(pubo).to_bqm(), 1)
+    rng, theirs, ancillas, theirs_from_terms = np.random.default_rng(1), [], [], []
+    for _ in range(names):
+        named = renamed(pubo, rng)
+        start = time.process_time()
+        polynomial = dimod.BinaryPolynomial(named, dimod.BINARY)
+        ready = time.process_time()
+        made = dimod.make_quadratic(polynomial, 1.0, dimod.BINARY)
+        theirs.append(time.process_time() - ready)
+        theirs_from_terms.append(time.process_time() - start)
+        ancillas.append(len(made.info["reduction"]))
+    found = quadratize(pubo)
+    row(f"sparse degree {degree}, N={variables}, {count:,} terms", greedy_s=greedy,
+        from_terms_s=from_terms, auto_s=auto, dimod_s=min(theirs),
+        dimod_from_terms_s=min(theirs_from_terms), times_faster=min(theirs) / greedy,
+        times_faster_from_terms=min(theirs_from_terms) / from_terms,
+        greedy=len(quadratize(pubo, cover="greedy").ancillas), auto=len(found.ancillas),
+        optimal=found.optimal, dimod=f"{min(ancillas)}-{max(ancillas)}")  # fmt: skip
+
+
+def large() -> None:
+    """A million triples over ten thousand bits, for the measurement of memory."""
+    quadratize(sparse(10_000, 1_000_000))
 
 
 def dimod_time(pubo: Pubo) -> tuple[float, int]:
@@ -101,12 +174,16 @@ def main() -> None:
     for variables in (20,) if tiny else (400, 500):
         against_dimods_share(variables, repeat)
     writing(20 if tiny else 200, repeat)
-    shape = (20, 60) if tiny else (100, 5000)
-    against_dimod(f"sparse cubic N={shape[0]}, {shape[1]} triples", sparse(*shape), 1)
+    shapes = ((20, 60, 3), (12, 20, 5)) if tiny else SPARSE
+    for variables, count, degree in shapes:
+        sparse_against_dimod(variables, count, degree, 2 if tiny else 10)
     for variables in (8,) if tiny else (10, 12, 14):
         against_dimod(f"complete degree 6, N={variables}", complete(variables, 6), repeat)
     if tiny:
         return
+    pubo = sparse(10_000, 1_000_000)
+    row("sparse cubic N=10,000, 10^6 terms", seconds=cpu_seconds(lambda: quadratize(pubo), 1),
+        ancillas=len(quadratize(pubo).ancillas), peak_GB=peak_memory(large) / 1e9)  # fmt: skip
     for variables in (16, 18):
         pubo = complete(variables, 6)
         seconds = best_time(lambda pubo=pubo: quadratize(pubo), 1)  # type: ignore[misc]

@@ -92,6 +92,7 @@ class CompileOptions(DataAndLossOptions, total=False):
     max_ancillas: int | None
     compress: bool | float
     time_limit: float
+    effort: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)

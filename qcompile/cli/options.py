@@ -340,7 +340,14 @@ def add_qubo_options(command: argparse.ArgumentParser) -> None:
         type=float,
         default=60.0,
         metavar="S",
-        help="time limit in seconds for --cover exact (60)",
+        help="time limit in seconds of the search for few ancillas (60)",
+    )
+    qubo.add_argument(
+        "--effort",
+        type=float,
+        default=1.0,
+        metavar="F",
+        help="factor for the work spent on fewer ancillas (1)",
     )
     qubo.add_argument(
         "--compare-dimod", action="store_true", help="also count the ancillas that dimod would use"

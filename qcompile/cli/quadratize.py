@@ -72,6 +72,7 @@ def _run_quadratize(options: argparse.Namespace) -> None:
         compress=options.compress,
         seed=options.seed,
         time_limit=options.time_limit,
+        effort=options.effort,
     )
     for path in written:
         save_qubo(qubo, path, pubo=pubo, drop_offset=options.drop_offset)

@@ -2,8 +2,10 @@
 
 Every cubic term must contain a pair whose product has an ancilla. For a complete cubic no set of
 pairs is smaller than all pairs inside two halves, ⌊(N-1)²/4⌋ (Mantel's theorem on the complement:
-a graph without triangles has at most N²/4 edges). For a sparse cubic this is a minimum set cover,
-solved greedily and by annealing, or exactly by integer programming.
+a graph without triangles has at most N²/4 edges). For a sparse cubic this is a minimum set cover.
+First, pairs are chosen as long as a minimum cover with them exists, which is all of a very sparse
+cubic. The triples left are covered greedily, and the cover is annealed for a budget of work; or
+exactly, by integer programming.
 """
 
 from __future__ import annotations
@@ -19,14 +21,37 @@ from qcompile.errors import InputError
 from qcompile.runtime import memory
 from qcompile.runtime.threads import ordered
 
-__all__ = ["METHODS", "PairCover", "cover_triples", "halves_bound", "shrink_cover"]
+__all__ = ["METHODS", "PairCover", "Search", "cover_triples", "halves_bound", "shrink_cover"]
 
 
 METHODS = ("auto", "halves", "greedy", "exact", "dimod")
-# Annealing steps for each pair and in total; temperatures at the beginning and at the end.
-_STEPS_PER_PAIR, _MOST_STEPS = 6_000, 24_000_000
-_HOT, _COLD = 0.5, 0.12
-_BYTES_A_TRIPLE = 160  # measured
+# Work of annealing: at least, for each unit of the greedy choice's, and at most for each pair.
+# Eight million units take about 0.2 s where everything fits into the cache, up to 1 s elsewhere.
+_LEAST_WORK, _WORK_SHARE, _WORK_A_PAIR = 8_000_000, 2, 20_000
+_WORK_A_SECOND = 8_000_000
+_HOT, _COLD = 0.3, 0.12  # temperatures at the beginning and at the end
+_BYTES_A_TRIPLE = 200  # measured
+# Parts are tried where so many triples share a pair on average, and leave not many more pairs.
+_DENSE, _WORTH_PARTING = 4, 1.3
+_CUTS, _CUT_WORK = 8, 60_000_000
+
+
+@dataclass(frozen=True)
+class Search:
+    """How to choose products: a method of `METHODS`, and how much work improves the choice.
+
+    `effort` scales the work, which is at most what `time_limit` seconds allow on a slow machine.
+    It is counted, not timed: the result is the same on every machine.
+    """
+
+    method: str = "auto"
+    seed: int = 0
+    time_limit: float = 60.0
+    effort: float = 1.0
+
+    def work(self, least: int) -> int:
+        """Return the work of a search that takes at least so much of it by default."""
+        return int(min(self.effort * least, self.time_limit * _WORK_A_SECOND))
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +81,11 @@ def halves_bound(variables: int) -> int:
 
 
 def cover_triples(
-    triples: NDArray[np.int32],
-    variables: int,
-    *,
-    method: str = "auto",
-    seed: int = 0,
-    time_limit: float = 60.0,
+    triples: NDArray[np.int32], variables: int, search: Search | None = None
 ) -> PairCover:
     """Choose pairs that cover the triples; rows are ascending and in lexicographic order."""
+    search = Search() if search is None else search
+    method = search.method
     if method not in METHODS:
         raise InputError(f"cover {method!r}; expected one of {', '.join(METHODS)}")
     if not len(triples):
@@ -80,12 +102,20 @@ def cover_triples(
     if method == "dimod":
         return PairCover(_dimod_pairs(triples), "dimod", None, None)
     problem = _SetCover.of(triples, variables)
+    forced, left = problem.settled()
+    if not left.any():
+        name = "exact" if method == "exact" else "greedy"
+        return PairCover(problem.pairs[forced], name, True, int(forced.sum()))
+    core = _Core.of_left(problem, left)
     if method == "exact":
-        return _exact(problem, seed, time_limit)
-    greedy = problem.annealed(np.zeros(problem.size, dtype=np.bool_), seed)
-    if method == "greedy":
-        return PairCover(problem.pairs[greedy], "greedy", None, None)
-    return _best_of(problem, triples, variables, greedy, seed)
+        chosen, bound = core.exact(search)
+        bound = None if bound is None else bound + int(forced.sum())
+        pairs = problem.pairs[core.joined(forced, chosen)]
+        return PairCover(pairs, "exact", bound is not None and len(pairs) <= bound, bound)
+    name, (chosen, took) = "greedy", core.greedy()
+    if method == "auto":
+        name, chosen = _improved(core, triples[left], chosen, took, search)
+    return PairCover(problem.pairs[core.joined(forced, chosen)], name, None, None)
 
 
 def shrink_cover(
@@ -109,20 +139,29 @@ def shrink_cover(
     )
 
 
-def _best_of(
-    problem: _SetCover,
+def _improved(
+    core: _Core,
     triples: NDArray[np.int32],
-    variables: int,
     greedy: NDArray[np.bool_],
-    seed: int,
-) -> PairCover:
-    """Try starts that suit dense and one-hot data too; return the cover with the fewest pairs."""
-    halves = problem.mark(_halves_used(triples, variables))
-    parted = problem.mark(_inside(triples, _max_cut(problem, variables, seed)))
-    annealed = ordered(lambda start: problem.annealed(start, seed), (halves, parted))
-    found = {"greedy": greedy, **dict(zip(("halves", "max-cut"), annealed, strict=True))}
+    took: int,
+    search: Search,
+) -> tuple[str, NDArray[np.bool_]]:
+    """Anneal the greedy cover, and one that suits dense and one-hot data; return the smaller one.
+
+    The other one is that of two parts of the variables: all pairs inside a part that are needed.
+    """
+    starts = {"greedy": greedy}
+    if _DENSE * core.size <= 3 * len(triples):
+        halves = _halves_used(triples, core.variables)
+        if len(halves) <= _WORTH_PARTING * greedy.sum():
+            parts = _inside(triples, _max_cut(core.pairs, core.variables, search.seed))
+            name, pairs = min(("halves", halves), ("max-cut", parts), key=lambda pair: len(pair[1]))
+            starts[name] = core.mark(pairs)
+    each = core.work(took, search) // len(starts)
+    annealed = ordered(lambda start: core.annealed(start, each, search.seed), starts.values())
+    found = dict(zip(starts, annealed, strict=True))
     name = min(found, key=lambda key: (int(found[key].sum()), key))
-    return PairCover(problem.pairs[found[name]], name, None, None)
+    return name, found[name]
 
 
 def _halves(variables: int) -> NDArray[np.int32]:
@@ -168,27 +207,18 @@ class _SetCover:
 
     pairs: NDArray[np.int32]
     triple_pairs: NDArray[np.int32]
-    starts: NDArray[np.int64]
-    lists: NDArray[np.int32]
     variables: int
 
     @classmethod
     def of(cls, triples: NDArray[np.int32], variables: int) -> _SetCover:
-        from qcompile.reduction.cover_kernels import incidence
+        from qcompile.reduction.set_cover_kernels import number_pairs
 
         memory.require(
             _BYTES_A_TRIPLE * len(triples),
             f"a cover of {len(triples):,} cubic terms",
             'use fewer bits= or features=, or cover="halves"',
         )
-        wide = triples.astype(np.int64)
-        keys = np.stack(
-            [wide[:, a] * variables + wide[:, b] for a, b in ((0, 1), (0, 2), (1, 2))], axis=1
-        )
-        used, numbers = np.unique(keys, return_inverse=True)
-        pairs = np.column_stack([used // variables, used % variables]).astype(np.int32)
-        triple_pairs = numbers.reshape(-1, 3).astype(np.int32)
-        return cls(pairs, triple_pairs, *incidence(triple_pairs, len(pairs)), variables)
+        return cls(*number_pairs(np.ascontiguousarray(triples), variables), variables)
 
     @property
     def size(self) -> int:
@@ -199,53 +229,100 @@ class _SetCover:
         keys = self.pairs[:, 0].astype(np.int64) * self.variables + self.pairs[:, 1]
         return np.isin(keys, chosen[:, 0].astype(np.int64) * self.variables + chosen[:, 1])
 
-    def annealed(self, start: NDArray[np.bool_], seed: int) -> NDArray[np.bool_]:
-        """Return a cover completed and improved by a fixed number of steps."""
-        from qcompile.reduction.cover_kernels import improve
+    def settled(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return pairs that some minimum cover has, and the triples that they leave."""
+        from qcompile.reduction.set_cover_kernels import settle
 
-        steps = min(_STEPS_PER_PAIR * self.size, _MOST_STEPS)
-        return improve(self.starts, self.lists, start, steps, _HOT, _COLD, seed + 1)
+        return settle(self.triple_pairs, self.size)
 
 
-def _max_cut(problem: _SetCover, variables: int, seed: int) -> NDArray[np.int8]:
-    """Divide the variables in two parts so that few pairs of the triples are inside a part."""
+@dataclass(frozen=True, eq=False)
+class _Core(_SetCover):
+    """Triples that are left when pairs are settled; `places` are the pairs in the whole problem."""
+
+    places: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    lists: NDArray[np.int32]
+
+    @classmethod
+    def of_left(cls, whole: _SetCover, left: NDArray[np.bool_]) -> _Core:
+        """Number the pairs of the triples that are left."""
+        from qcompile.reduction.set_cover_kernels import incidence
+
+        rows = whole.triple_pairs[left]
+        used = np.zeros(whole.size, dtype=np.bool_)
+        used[rows] = True
+        places = np.flatnonzero(used)
+        numbers = np.zeros(whole.size, dtype=np.int32)
+        numbers[places] = np.arange(len(places))
+        rows = numbers[rows]
+        return cls(
+            whole.pairs[places], rows, whole.variables, places, *incidence(rows, len(places))
+        )
+
+    def joined(self, forced: NDArray[np.bool_], chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return the pairs of the whole problem that are settled or chosen."""
+        together = forced.copy()
+        together[self.places[chosen]] = True
+        return together
+
+    def greedy(self) -> tuple[NDArray[np.bool_], int]:
+        """Return a cover by the pairs that cover the most, and the work that it took."""
+        from qcompile.reduction.set_cover_kernels import greedy
+
+        chosen, work = greedy(self.starts, self.lists)
+        return self.annealed(chosen, 0, 0), work
+
+    def annealed(self, start: NDArray[np.bool_], work: int, seed: int) -> NDArray[np.bool_]:
+        """Return a cover without pairs that nothing needs, improved by so much work."""
+        from qcompile.reduction.set_cover_kernels import improve
+
+        return improve(self.starts, self.lists, start, work, _HOT, _COLD, seed + 1)
+
+    def work(self, took: int, search: Search) -> int:
+        """Return the work of annealing, if the greedy choice took so much."""
+        least = min(max(_LEAST_WORK, _WORK_SHARE * took), _WORK_A_PAIR * self.size)
+        return search.work(least)
+
+    def exact(self, search: Search) -> tuple[NDArray[np.bool_], int | None]:
+        """Return a minimum cover by HiGHS, or the annealed one if it is smaller, and a bound."""
+        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.sparse import csr_array
+
+        rows = np.repeat(np.arange(len(self.triple_pairs)), 3)
+        matrix = csr_array((np.ones(len(rows)), (rows, self.triple_pairs.ravel())))
+        result = milp(
+            np.ones(self.size),
+            integrality=np.ones(self.size),
+            bounds=Bounds(0, 1),
+            constraints=LinearConstraint(matrix, lb=1),
+            options={"time_limit": search.time_limit, "mip_rel_gap": 0.0},
+        )
+        greedy, took = self.greedy()
+        annealed = self.annealed(greedy, self.work(took, search), search.seed)
+        chosen = annealed if result.x is None else result.x > 0.5
+        if annealed.sum() < chosen.sum():
+            chosen = annealed
+        dual = getattr(result, "mip_dual_bound", None)
+        return chosen, None if dual is None else int(np.ceil(dual - 1e-6))
+
+
+def _max_cut(pairs: NDArray[np.int32], variables: int, seed: int) -> NDArray[np.int8]:
+    """Divide the variables in two parts so that few of the pairs are inside a part."""
     from qcompile.reduction.cover_kernels import cut
 
-    both = np.concatenate([problem.pairs, problem.pairs[:, ::-1]])
+    both = np.concatenate([pairs, pairs[:, ::-1]])
     order = np.lexsort((both[:, 1], both[:, 0]))
     neighbours = both[order, 1].astype(np.int32)
     starts = np.searchsorted(both[order, 0], np.arange(variables + 1))
+    sweeps = max(1, min(400, _CUT_WORK // (_CUTS * len(both))))
     tries = []
-    for attempt in range(8):
+    for attempt in range(_CUTS):
         side = np.random.default_rng(seed + attempt).integers(0, 2, variables).astype(np.int8)
-        parted = cut(starts, neighbours, side, 400, 2.0, seed + attempt + 1)
-        inside = int((parted[problem.pairs[:, 0]] == parted[problem.pairs[:, 1]]).sum())
+        parted = cut(starts, neighbours, side, sweeps, 2.0, seed + attempt + 1)
+        inside = int((parted[pairs[:, 0]] == parted[pairs[:, 1]]).sum())
         tries.append((inside, attempt, parted))
     return min(tries)[2]
-
-
-def _exact(problem: _SetCover, seed: int, time_limit: float) -> PairCover:
-    """Return a minimum set cover by HiGHS, or the annealed one if it is smaller at the limit."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array
-
-    rows = np.repeat(np.arange(len(problem.triple_pairs)), 3)
-    matrix = csr_array((np.ones(len(rows)), (rows, problem.triple_pairs.ravel())))
-    result = milp(
-        np.ones(problem.size),
-        integrality=np.ones(problem.size),
-        bounds=Bounds(0, 1),
-        constraints=LinearConstraint(matrix, lb=1),
-        options={"time_limit": time_limit, "mip_rel_gap": 0.0},
-    )
-    annealed = problem.annealed(np.zeros(problem.size, dtype=np.bool_), seed)
-    chosen = annealed if result.x is None else result.x > 0.5
-    if annealed.sum() < chosen.sum():
-        chosen = annealed
-    dual = getattr(result, "mip_dual_bound", None)
-    bound = None if dual is None else int(np.ceil(dual - 1e-6))
-    optimal = bool(bound is not None and chosen.sum() <= bound)
-    return PairCover(problem.pairs[chosen], "exact", optimal, bound)
 
 
 def _dimod_pairs(triples: NDArray[np.int32]) -> NDArray[np.int32]:

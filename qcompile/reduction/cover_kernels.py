@@ -1,4 +1,4 @@
-"""Compiled kernels for covering triples of variables by pairs."""
+"""Compiled kernels for pairs that cover triples: which carries which, and what is written down."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,6 @@ __all__ = [
     "cut",
     "fill_complete",
     "fill_routes",
-    "improve",
-    "incidence",
     "route",
     "route_complete",
     "shrink",
@@ -19,10 +17,24 @@ __all__ = [
 
 
 @jit
+def _number(starts: NDArray[np.int64], factors: NDArray[np.int32], i: int, j: int) -> int:
+    """Return the number of the pair i < j, or -1; ``starts[i]`` is that of the first one with i."""
+    low, high = starts[i], starts[i + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if factors[middle, 1] < j:
+            low = middle + 1
+        else:
+            high = middle
+    return int(low) if low < starts[i + 1] and factors[low, 1] == j else -1
+
+
+@jit
 def route(
     triples: NDArray[np.int32],
     values: NDArray[np.float64],
-    ids: NDArray[np.int32],
+    begins: NDArray[np.int64],
+    factors: NDArray[np.int32],
     routes: NDArray[np.int32],
     counts: NDArray[np.int64],
     below: NDArray[np.int64],
@@ -30,14 +42,16 @@ def route(
 ) -> None:
     """Assign each triple to a pair of the cover; if several are possible, they take turns.
 
-    A route is four times the pair's number, plus 0, 1 or 2 if the third variable is before, between
-    or after the pair's. For each pair, `counts` is the number of its triples, `below` the number of
-    those whose third variable is before its first and its second one, and `gains` the sums of their
-    positive and negative values.
+    The pairs `factors` are in lexicographic order, those with the first variable i from
+    ``begins[i]`` on. A route is four times the pair's number, plus 0, 1 or 2 if the third variable
+    is before, between or after the pair's. For each pair, `counts` is the number of its triples,
+    `below` the number of those whose third variable is before its first and its second one, and
+    `gains` the sums of their positive and negative values.
     """
     for t in range(len(triples)):
         i, j, k = triples[t, 0], triples[t, 1], triples[t, 2]
-        one, two, three = ids[i, j], ids[i, k], ids[j, k]
+        one, two = _number(begins, factors, i, j), _number(begins, factors, i, k)
+        three = _number(begins, factors, j, k)
         choices = int(one >= 0) + int(two >= 0) + int(three >= 0)
         turn = 0 if choices == 1 else (i + j + k) % choices
         if one >= 0 and turn == 0:
@@ -93,152 +107,6 @@ def fill_routes(
             couplings[at] = gates[pair]
         for at in range(starts[pair], starts[pair + 1]):
             own[at] = variables + pair
-
-
-@jit
-def incidence(
-    triple_pairs: NDArray[np.int32], pairs: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return for each pair the two other pairs of its triples: (start of each list, lists)."""
-    starts = np.zeros(pairs + 1, dtype=np.int64)
-    for t in range(len(triple_pairs)):
-        for c in range(3):
-            starts[triple_pairs[t, c] + 1] += 1
-    for p in range(pairs):
-        starts[p + 1] += starts[p]
-    lists = np.empty((3 * len(triple_pairs), 2), dtype=np.int32)
-    written = starts[:-1].copy()
-    for t in range(len(triple_pairs)):
-        for c in range(3):
-            pair = triple_pairs[t, c]
-            lists[written[pair], 0] = triple_pairs[t, (c + 1) % 3]
-            lists[written[pair], 1] = triple_pairs[t, (c + 2) % 3]
-            written[pair] += 1
-    return starts, lists
-
-
-@jit
-def _toggle(
-    pair: int,
-    starts: NDArray[np.int64],
-    lists: NDArray[np.int32],
-    place: NDArray[np.int32],
-    chosen: NDArray[np.int32],
-    needed: NDArray[np.int32],
-    size: int,
-) -> int:
-    """Add a pair to the cover or remove it, and update how often each pair is needed."""
-    if place[pair] < 0:
-        place[pair] = size
-        chosen[size] = pair
-        size, change = size + 1, -1
-    else:
-        size, change = size - 1, 1
-        last = chosen[size]
-        chosen[place[pair]] = last
-        place[last] = place[pair]
-        place[pair] = -1
-    for at in range(starts[pair], starts[pair + 1]):
-        a, b = lists[at, 0], lists[at, 1]
-        if place[b] < 0:
-            needed[a] += change
-        if place[a] < 0:
-            needed[b] += change
-    return size
-
-
-@jit
-def _drop_idle(
-    around: int,
-    starts: NDArray[np.int64],
-    lists: NDArray[np.int32],
-    place: NDArray[np.int32],
-    chosen: NDArray[np.int32],
-    needed: NDArray[np.int32],
-    size: int,
-) -> int:
-    """Remove the pairs beside `around` that no triple needs any more."""
-    for at in range(starts[around], starts[around + 1]):
-        for c in range(2):
-            pair = lists[at, c]
-            if place[pair] >= 0 and needed[pair] == 0:
-                size = _toggle(pair, starts, lists, place, chosen, needed, size)
-    return size
-
-
-@jit
-def improve(
-    starts: NDArray[np.int64],
-    lists: NDArray[np.int32],
-    cover: NDArray[np.bool_],
-    steps: int,
-    hot: float,
-    cold: float,
-    seed: int,
-) -> NDArray[np.bool_]:
-    """Anneal a cover: remove a pair and add another for each triple that is no longer covered.
-
-    A pair is *needed* by a triple that no other pair of the cover covers. Removing a pair that is
-    needed k times costs k - 1; it is done with probability exp(-(k - 1) / heat). A trial costs
-    O(1), a move O(triples of the pairs that change). Return the smallest cover seen.
-    """
-    pairs = len(starts) - 1
-    place, chosen = np.full(pairs, -1, dtype=np.int32), np.empty(pairs, dtype=np.int32)
-    needed, size = np.zeros(pairs, dtype=np.int32), 0
-    for pair in range(pairs):
-        needed[pair] = starts[pair + 1] - starts[pair]
-    state = generator(seed)
-    for pair in range(pairs):
-        if cover[pair]:
-            size = _toggle(pair, starts, lists, place, chosen, needed, size)
-    size = _complete(starts, lists, place, chosen, needed, size)
-    for pair in range(pairs):
-        if place[pair] >= 0 and needed[pair] == 0:
-            size = _toggle(pair, starts, lists, place, chosen, needed, size)
-    best, smallest = place >= 0, size
-    cooling = (cold / hot) ** (1.0 / max(1, steps))
-    heat = hot
-    for _ in range(steps):
-        heat *= cooling
-        pair = chosen[int(uniform(state) * size)]
-        cost = needed[pair] - 1
-        if cost > 0 and (cost > 12 * heat or uniform(state) >= np.exp(-cost / heat)):
-            continue
-        size = _toggle(pair, starts, lists, place, chosen, needed, size)
-        for at in range(starts[pair], starts[pair + 1]):
-            a, b = lists[at, 0], lists[at, 1]
-            if place[a] < 0 and place[b] < 0:
-                fresh = a if uniform(state) < 0.5 else b
-                size = _toggle(fresh, starts, lists, place, chosen, needed, size)
-                size = _drop_idle(fresh, starts, lists, place, chosen, needed, size)
-        if size < smallest:
-            smallest = size
-            for p in range(pairs):
-                best[p] = place[p] >= 0
-    return best
-
-
-@jit
-def _complete(
-    starts: NDArray[np.int64],
-    lists: NDArray[np.int32],
-    place: NDArray[np.int32],
-    chosen: NDArray[np.int32],
-    needed: NDArray[np.int32],
-    size: int,
-) -> int:
-    """Add the pair that covers the most uncovered triples, until all are covered (greedy)."""
-    pairs = len(place)
-    most = 0
-    for pair in range(pairs):
-        if place[pair] < 0:
-            most = max(most, needed[pair])
-    while most > 0:  # the largest count only falls
-        for pair in range(pairs):
-            if place[pair] < 0 and needed[pair] >= most:
-                size = _toggle(pair, starts, lists, place, chosen, needed, size)
-        most -= 1
-    return size
 
 
 @jit

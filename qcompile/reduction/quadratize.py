@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from qcompile.errors import InputError
 from qcompile.files.interchange import read_pubo
 from qcompile.reduction.compress import SHARE, compress_range
-from qcompile.reduction.cover import METHODS, PairCover, cover_triples
+from qcompile.reduction.cover import METHODS, PairCover, Search, cover_triples
 from qcompile.reduction.subsets import SubsetCover, cover_monomials
 from qcompile.reduction.truncate import truncate_terms, truncate_triples
 from qcompile.runtime import memory
@@ -45,7 +45,19 @@ __all__ = ["QuboOptions", "quadratize"]
 
 _MARGIN = 2.0**-10
 _GATE_DIGITS = 24  # binary digits of a strength: sums of a few strengths are exact
-_STRONGEST = 1e6
+_STRONGEST, _MOST_EFFORT = 1e6, 1e6
+
+
+@dataclass(frozen=True)
+class QuboOptions:
+    """How to reduce the polynomial; see `quadratize`."""
+
+    cover: str = "auto"
+    strength: float = 1.0
+    max_ancillas: int | None = None
+    compress: bool | float = False
+    time_limit: float = 60.0
+    effort: float = 1.0
 
 
 def quadratize(
@@ -57,14 +69,17 @@ def quadratize(
     compress: bool | float = False,
     seed: int = 0,
     time_limit: float = 60.0,
+    effort: float = 1.0,
 ) -> Qubo:
     """Replace products until no term has more than two bits.
 
     The polynomial may be anything that `read_pubo` reads: a file, terms, or a model of dimod.
     `cover` chooses the products: "halves", "greedy", "exact", "dimod" (those of
-    `dimod.make_quadratic`) or "auto", the fewest found. The search for few products ends after
-    about `time_limit` seconds; where it would take longer, terms above degree 3 are split in a
-    fixed way. `strength` scales the gates for
+    `dimod.make_quadratic`) or "auto", the fewest found within a budget of work: about as long as
+    the greedy choice took, at least 0.2 s. `effort` scales the budget, which takes about
+    `time_limit` seconds at most; it is counted in steps, so that the result does not depend on the
+    machine. Where a search would take longer, terms above degree 3 are split in a fixed way.
+    `strength` scales the gates for
     experiments; below 1 the result may be wrong. `max_ancillas` leaves out the least important
     terms until the budget is kept; ``Qubo.error`` bounds what that changes. `compress` leaves out
     terms that a machine cannot tell from 0, as far as the minimum stays and every assignment keeps
@@ -86,38 +101,36 @@ def quadratize(
         raise InputError(f"at most {max_ancillas} ancillas; expected a whole number from 0 on")
     if not 0 <= seed < 2**32 or not 0 < time_limit < math.inf:
         raise InputError(f"seed {seed}, time limit {time_limit:g}; expected 0 or more, and above 0")
+    if not 0 <= effort <= _MOST_EFFORT:
+        raise InputError(f"effort {effort:g}; expected a number from 0 to {_MOST_EFFORT:g}")
+    options = QuboOptions(cover, strength, max_ancillas, compress, time_limit, effort)
     if compress is False:
-        return _reduced(pubo, cover, strength, max_ancillas, seed, time_limit)
+        return _reduced(pubo, options, seed)
     if max_ancillas is not None or strength < 1:
         raise InputError(
             "compress= keeps the minimum, which max_ancillas= or strength= below 1 may lose: give "
             "one of them"
         )
-    return compress_range(
-        pubo,
-        lambda left: _reduced(left, cover, strength, None, seed, time_limit),
-        share=SHARE if compress is True else compress,
-    )
+    share = SHARE if compress is True else compress
+    return compress_range(pubo, lambda left: _reduced(left, options, seed), share=share)
 
 
-def _reduced(
-    pubo: Pubo, cover: str, strength: float, max_ancillas: int | None, seed: int, time_limit: float
-) -> Qubo:
+def _reduced(pubo: Pubo, options: QuboOptions, seed: int) -> Qubo:
     """Carry all terms over the products of a cover, or as many as a budget of ancillas allows."""
+    most, strength = options.max_ancillas, options.strength
+    search = Search(options.cover, seed, options.time_limit, options.effort)
     if pubo.degree > 3:
-        covered = cover_monomials(pubo, method=cover, seed=seed, time_limit=time_limit)
-        if max_ancillas is None or len(covered) <= max_ancillas:
+        covered = cover_monomials(pubo, search)
+        if most is None or len(covered) <= most:
             return _nested(pubo, covered, strength)
-        kept, fewer, error = truncate_terms(
-            pubo, max_ancillas, method=cover, seed=seed, time_limit=time_limit
-        )
+        kept, fewer, error = truncate_terms(pubo, most, search)
         made = _nested(kept, fewer, strength) if fewer else _cubic(kept, _no_pairs(), strength)
         return replace(made, error=error, truncated=pubo - kept)
     triples, _ = pubo.of_degree(3)
-    pairs = cover_triples(triples, pubo.variables, method=cover, seed=seed, time_limit=time_limit)
-    if max_ancillas is None or len(pairs) <= max_ancillas:
+    pairs = cover_triples(triples, pubo.variables, search)
+    if most is None or len(pairs) <= most:
         return _cubic(pubo, pairs, strength)
-    kept, pairs, error = truncate_triples(pubo, pairs, max_ancillas)
+    kept, pairs, error = truncate_triples(pubo, pairs, most)
     return replace(_cubic(kept, pairs, strength), error=error, truncated=pubo - kept)
 
 
@@ -139,7 +152,7 @@ def _cubic(pubo: Pubo, cover: PairCover, strength: float) -> Qubo:
     """Carry every triple over one pair; arrays from beginning to end."""
     size, number = pubo.variables, len(cover)
     memory.require(
-        48 * size + (4 * size * size if number else 0) + 32 * (sum(pubo.terms[2:3]) + 2 * number),
+        56 * size + 32 * (sum(pubo.terms[2:3]) + 2 * number),
         f"a QUBO of {size + number:,} variables and {sum(pubo.terms[1:3]) + 2 * number:,} pairs",
         "use fewer bits= or features=",
     )
@@ -182,10 +195,9 @@ class _Routes:
             return cls._complete(values, size, cover.pairs, counts, gains)
         from qcompile.reduction.cover_kernels import fill_routes, route
 
-        ids = np.full((size, size), -1, dtype=np.int32)
-        ids[cover.pairs[:, 0], cover.pairs[:, 1]] = np.arange(number)
+        begins = np.searchsorted(cover.pairs[:, 0], np.arange(size + 1))
         routes, below = np.empty(len(triples), dtype=np.int32), np.zeros((number, 2), np.int64)
-        route(triples, values, ids, routes, counts, below, gains)
+        route(triples, values, begins, cover.pairs, routes, counts, below, gains)
 
         def fill(starts: NDArray[np.int64], gates: Floats, *arrays: NDArray[Any]) -> None:
             fill_routes(triples, values, routes, starts, below, cover.pairs, gates, size, *arrays)
@@ -311,14 +323,3 @@ def _qubo(
         bound=cover.bound,
         origin=pubo.origin,
     )
-
-
-@dataclass(frozen=True)
-class QuboOptions:
-    """How to reduce the polynomial; see `quadratize`."""
-
-    cover: str = "auto"
-    strength: float = 1.0
-    max_ancillas: int | None = None
-    compress: bool | float = False
-    time_limit: float = 60.0

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.errors import InputError
+from qcompile.reduction.cover import Search
 from qcompile.runtime import memory
 from qcompile.stages.arrays import Floats
 from qcompile.stages.pubo import Pubo
@@ -72,14 +73,13 @@ class SubsetCover:
         return len(self.factors)
 
 
-def cover_monomials(
-    pubo: Pubo, *, method: str = "auto", seed: int = 0, time_limit: float = 60.0
-) -> SubsetCover:
+def cover_monomials(pubo: Pubo, search: Search) -> SubsetCover:
     """Choose subsets whose products make every term of degree 3 or more.
 
     If the search is expected to take longer than `time_limit` seconds, every term is split in a
     fixed way instead, which is fast. The expectation depends on the terms alone.
     """
+    method, seed, time_limit = search.method, search.seed, search.time_limit
     if method == "exact":
         raise InputError("cover exact is for cubics; for higher degrees use auto")
     if pubo.degree > _WIDEST or not _Problem.can_number(pubo):

@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from qcompile.reduction.cover import PairCover, shrink_cover
+from qcompile.reduction.cover import PairCover, Search, shrink_cover
 from qcompile.reduction.subsets import SubsetCover, cover_monomials
 from qcompile.stages.arrays import frozen
 from qcompile.stages.pubo import Pubo
@@ -34,15 +34,14 @@ def truncate_triples(pubo: Pubo, cover: PairCover, most: int) -> tuple[Pubo, Pai
     return made, fewer, error
 
 
-def truncate_terms(
-    pubo: Pubo, most: int, *, method: str, seed: int, time_limit: float = 60.0
-) -> tuple[Pubo, SubsetCover | None, float]:
+def truncate_terms(pubo: Pubo, most: int, search: Search) -> tuple[Pubo, SubsetCover | None, float]:
     """Drop terms of any degree, the smallest bounds first; as few as halving finds."""
     sizes = np.concatenate(
         [np.abs(c) / 2.0**j for j, c in enumerate(pubo.coefficients, 1) if j >= 3]
     )
     levels = np.unique(sizes)
     low, high = 0, len(levels) - 1
+    brief = replace(search, time_limit=search.time_limit / _HALVINGS)
     best: tuple[Pubo, SubsetCover | None, float] | None = None
     for _ in range(_HALVINGS):
         if low > high:
@@ -51,9 +50,7 @@ def truncate_terms(
         made, error = _below(pubo, float(levels[middle]))
         covered = None
         if made.degree >= 3:
-            covered = cover_monomials(
-                made, method=method, seed=seed, time_limit=time_limit / _HALVINGS
-            )
+            covered = cover_monomials(made, brief)
         if covered is None or len(covered) <= most:
             best, high = (made, covered, error), middle - 1
         else:
