@@ -22,9 +22,11 @@ from benchmarks.common import data_file, options, row
 from benchmarks.quadratize_bench import complete
 from qcompile import Dataset, Loss, Pubo, compile, fit_loss, moments_of, quadratize, read, solve
 from qcompile.objective.weight_space import weight_cubic
-from qcompile.solvers.anneal import _bit_temperatures, _dense, anneal
+from qcompile.solvers.anneal import anneal, bit_annealer
 from qcompile.solvers.anneal_margins import anneal_examples
+from qcompile.solvers.landscape import spread_of_bits
 from qcompile.solvers.pool_kernel import pool_of
+from qcompile.solvers.restarts import temperatures_from
 from qcompile.stages.arrays import frozen
 from qcompile.stages.encoding import Encoding
 
@@ -52,13 +54,12 @@ def time_to_target(seconds: float, energies: NDArray[np.float64], target: float)
 
 def ours(pubo: Pubo, sweeps: int, reads: int) -> Runs:
     """Our annealer, one thread, one pool a read."""
-    run = _dense(pubo)
-    hot, cold = _bit_temperatures(pubo)
+    run = bit_annealer(pubo)
     energies = np.empty(reads)
     start = time.perf_counter()
     for number in range(reads):
         pool = pool_of(1, pubo.variables)
-        run(sweeps, hot, cold, number + 1, pool)
+        run(sweeps, number + 1, pool)
         energies[number] = pool.energies[0]
     return time.perf_counter() - start, energies
 
@@ -74,7 +75,7 @@ def openjij(pubo: Pubo, sweeps: int, reads: int, *, own_betas: bool) -> Runs | N
         return None
     terms = {term: value for term, value in pubo.to_dict().items() if term}
     sampler = oj.SASampler()
-    hot, cold = _bit_temperatures(pubo)
+    hot, cold = temperatures_from(spread_of_bits(pubo))
     betas = {} if own_betas else {"beta_min": 1 / hot, "beta_max": 1 / cold}
     start = time.perf_counter()
     answer = sampler.sample_hubo(

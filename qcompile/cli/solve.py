@@ -33,6 +33,7 @@ from qcompile.objective.decode import decode
 from qcompile.objective.judgement import judge
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
+from qcompile.solvers.options import RESTARTED
 from qcompile.solvers.solve import solve
 from qcompile.stages.arrays import Floats
 from qcompile.stages.classifier import Classifier
@@ -74,7 +75,7 @@ def _add_solve_command(commands: Any) -> None:
     command.add_argument(
         "--embedding",
         metavar="FILE",
-        help="solve the problem on these chains, of all copies in the file (not anneal, exact)",
+        help="solve the problem on these chains, of all copies in the file (for samplers of QUBOs)",
     )
     command.add_argument(
         "--chain-strength",
@@ -89,6 +90,18 @@ def _add_solve_command(commands: Any) -> None:
         help="how to repair broken chains (majority)",
     )
     add_solver_options(command, seed=True)
+    command.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help="auto, anneal, memetic: end after so many seconds, and keep the lowest states",
+    )
+    command.add_argument(
+        "--target",
+        type=float,
+        metavar="ENERGY",
+        help="auto, anneal, memetic: end when an energy as low as this is found",
+    )
     add_machine_options(command, default=None)
     command.set_defaults(run=_run_solve)
 
@@ -158,7 +171,7 @@ def _run_solve(options: argparse.Namespace) -> None:
                 "--embedding needs a QUBO, as a polynomial has no chains: qcompile compile DATA "
                 "--emit qubo.json"
             )
-        if options.solver in ("anneal", "exact"):
+        if options.solver in ("exact", *RESTARTED):
             raise UsageError(
                 f"--embedding with --solver {options.solver}, which does not use chains; leave "
                 "out --embedding, or add: --solver neal"
@@ -176,6 +189,8 @@ def _run_solve(options: argparse.Namespace) -> None:
             sweeps=options.sweeps,
             machine=machine,
             repair=options.repair,
+            time_limit=options.time_limit,
+            target=options.target,
         )
     if options.output:
         save_samples(found, options.output, problem=loaded)

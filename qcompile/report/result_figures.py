@@ -21,6 +21,7 @@ from qcompile.report.figures import (
 )
 from qcompile.report.run import Run
 from qcompile.report.words import many
+from qcompile.solvers.options import RESTARTED
 from qcompile.solvers.solve import solve
 from qcompile.stages.arrays import Floats
 from qcompile.stages.dataset import answers
@@ -50,7 +51,7 @@ _GROUND_BITS = 20
 # Tolerances for equal energies: a share of their spread, at most a share of their size.
 _SAME, _SAME_SIZE, _ROUNDING = 1e-6, 1e-9, 1e-13
 # Solvers that return the lowest states of all reads: the page counts states, not reads.
-_POOLED = ("anneal", "exact")
+_POOLED = ("exact", *RESTARTED)
 
 
 def _chained(run: Run) -> bool:

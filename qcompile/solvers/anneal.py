@@ -1,4 +1,4 @@
-"""Simulated annealing on the polynomial itself: over bits or over weights."""
+"""Simulated annealing on the polynomial itself: over bits, spins or weights."""
 
 from __future__ import annotations
 
@@ -14,10 +14,21 @@ from qcompile.objective.weight_space import WeightCubic, weight_cubic
 from qcompile.runtime import cluster
 from qcompile.runtime.progress import Progress, shown_by
 from qcompile.solvers.incidence import incidence_of
+from qcompile.solvers.landscape import (
+    Ground,
+    full_tensors,
+    ground_of_spins,
+    is_dense,
+    is_full_quadratic,
+    spins_of,
+    spread_of_bits,
+)
 from qcompile.solvers.restarts import (
     DEFAULT_SWEEPS,
+    Ending,
     One,
     Search,
+    Stop,
     check_counts,
     run_restarts,
     temperatures_from,
@@ -25,19 +36,30 @@ from qcompile.solvers.restarts import (
 from qcompile.stages.arrays import Floats
 from qcompile.stages.encoding import Encoding
 from qcompile.stages.pubo import Pubo
+from qcompile.stages.spins import bits_to_spins
 
-__all__ = ["SPACES", "Annealed", "AnnealedWeights", "anneal", "anneal_cubic", "annealed"]
+__all__ = [
+    "SPACES",
+    "Annealed",
+    "AnnealedWeights",
+    "anneal",
+    "anneal_cubic",
+    "annealed",
+    "annealed_weights",
+    "bit_annealer",
+    "choices_of",
+    "spin_annealer",
+]
 
 
-SPACES = ("auto", "bits", "weights")
+SPACES = ("auto", "bits", "spins", "weights")
 
-# A full third tensor is worth its memory up to so many bits.
-_MOST_DENSE = 160
-# A full matrix of so many bits takes 128 MB.
-_MOST_QUADRATIC = 4000
 _STATES = 400  # random states from which temperatures are taken
 # Single flips hardly ever set all bits of a product of so many; no loss has such terms.
 _WIDE = 9
+
+# Makes one restart: of so many sweeps, with this seed, into a pool.
+Annealer = Callable[[int, int, Any], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +125,7 @@ def annealed(
     seed: int = 0,
     space: str = "auto",
     temperatures: tuple[float, float] | None = None,
+    ending: Ending | None = None,
 ) -> Annealed:
     """Anneal as `anneal` does, and also count the restarts that found each state."""
     if space not in SPACES:
@@ -113,21 +136,61 @@ def annealed(
     if not pubo.variables:
         return Annealed(np.zeros((1, 0), dtype=np.int8), np.array([reads]), "bits", reads)
     keep = min(keep, 1 << min(pubo.variables, 40))
-    cubic = weight_cubic(pubo) if space in ("auto", "weights") else None
-    if cubic is None and space == "weights":
+    ending = ending or Ending()
+    cubic = choices_of(pubo) if space == "auto" else None
+    if space == "weights":
+        cubic = choices_of(pubo, needed=True)
+    if cubic is not None:
+        return annealed_weights(cubic, reads, sweeps, keep, seed, temperatures, ending)
+    spins = _spins(pubo, space)
+    problem = (pubo, spins, sweeps, seed, temperatures)
+    found = run_restarts(Search(_over_flips, problem, reads, keep, ending=ending))
+    states = found.states.astype(np.int8)
+    return Annealed(states, found.occurrences, "bits" if spins is None else "spins", found.made)
+
+
+def choices_of(pubo: Pubo, *, needed: bool = False) -> WeightCubic | None:
+    """Return the cubic of weights with more than one bit, or None if annealing bits is better.
+
+    Raise InputError if there is no cubic of weights at all and it is `needed`.
+    """
+    cubic = weight_cubic(pubo)
+    if cubic is None and needed:
         raise InputError(
             "this polynomial is not a cubic of weights: its degree exceeds 3, it has indicators or "
             "dropped terms, or it was not compiled from data; use space bits"
         )
-    if cubic is not None and _has_choices(cubic.encoding):
-        lowest = anneal_cubic(
-            cubic, reads=reads, sweeps=sweeps, keep=keep, seed=seed, temperatures=temperatures
-        )
-        bits = cubic.encoding.encode(lowest.weights)
-        return Annealed(bits, lowest.occurrences, "weights", lowest.reads)
-    search = Search(_over_bits, (pubo, sweeps, seed, temperatures), reads, keep)
-    found = run_restarts(search)
-    return Annealed(found.states.astype(np.int8), found.occurrences, "bits", found.made)
+    return None if cubic is None or not _has_choices(cubic.encoding) else cubic
+
+
+def _spins(pubo: Pubo, space: str) -> Pubo | None:
+    """Return the polynomial of spins if they are asked for, or are less work."""
+    if space == "spins":
+        return bits_to_spins(pubo)
+    return spins_of(pubo) if space == "auto" else None
+
+
+def annealed_weights(
+    cubic: WeightCubic,
+    reads: int,
+    sweeps: int | None,
+    keep: int,
+    seed: int,
+    temperatures: tuple[float, float] | None,
+    ending: Ending,
+) -> Annealed:
+    """Anneal weights, and return bits."""
+    lowest = anneal_cubic(
+        cubic,
+        reads=reads,
+        sweeps=sweeps,
+        keep=keep,
+        seed=seed,
+        temperatures=temperatures,
+        ending=ending,
+    )
+    bits = cubic.encoding.encode(lowest.weights)
+    return Annealed(bits, lowest.occurrences, "weights", lowest.reads)
 
 
 def anneal_cubic(
@@ -139,13 +202,15 @@ def anneal_cubic(
     keep: int = 50,
     seed: int = 0,
     temperatures: tuple[float, float] | None = None,
+    ending: Ending | None = None,
 ) -> AnnealedWeights:
     """Anneal weights of a cubic; return up to `keep` lowest distinct ones, in order.
 
     `l0` is charged for each weight that is not zero.
     """
     check_counts(reads, sweeps, keep)
-    search = Search(_over_weights, (cubic, l0, sweeps, seed, temperatures), reads, keep)
+    problem = (cubic, l0, sweeps, seed, temperatures)
+    search = Search(_over_weights, problem, reads, keep, ending=ending or Ending())
     found = run_restarts(search)
     weights = np.asarray(found.states * cubic.encoding.step, dtype=np.float64)
     return AnnealedWeights(weights, found.occurrences, found.made)
@@ -179,7 +244,7 @@ def _over_weights(
     )
     hot, cold = temperatures or _weight_temperatures(cubic, low, high)
 
-    def one(number: int, pool: Any) -> None:
+    def one(number: int, pool: Any, _stop: Stop) -> None:
         anneal_weights(
             first, second, cubic.third, float(constant), l0, low, high, step,
             sweeps or DEFAULT_SWEEPS, hot, cold, seed * 1_000_003 + number, pool,
@@ -201,67 +266,52 @@ def _weight_temperatures(
     return temperatures_from(np.abs(slope) * step)
 
 
-def _over_bits(
-    pubo: Pubo, sweeps: int | None, seed: int, temperatures: tuple[float, float] | None
+def _over_flips(
+    pubo: Pubo,
+    spins: Pubo | None,
+    sweeps: int | None,
+    seed: int,
+    temperatures: tuple[float, float] | None,
 ) -> tuple[One, int]:
-    """Return the function that makes one restart, and the size of a state."""
-    hot, cold = temperatures or _bit_temperatures(pubo)
-    if _is_full_quadratic(pubo):
-        run = _quadratic(pubo)
+    """Return the function that makes one restart in bits or spins, and the size of a state."""
+    if spins is None:
+        run = bit_annealer(pubo, temperatures)
     else:
-        run = _dense(pubo) if _is_dense(pubo) else _by_terms(pubo)
+        run = spin_annealer(ground_of_spins(spins), temperatures)
 
-    def one(number: int, pool: Any) -> None:
-        run(sweeps or DEFAULT_SWEEPS, hot, cold, seed * 1_000_003 + number, pool)
+    def one(number: int, pool: Any, _stop: Stop) -> None:
+        run(sweeps or DEFAULT_SWEEPS, seed * 1_000_003 + number, pool)
 
     return one, pubo.variables
 
 
-def _is_full_quadratic(pubo: Pubo) -> bool:
-    """Whether adding a row of a matrix is faster than visiting the terms of a bit."""
-    if pubo.degree > 2 or pubo.variables > _MOST_QUADRATIC:
-        return False
-    pairs = pubo.terms[1] if len(pubo.terms) > 1 else 0
-    return 20 * pairs > pubo.variables**2 / 2
+def bit_annealer(pubo: Pubo, temperatures: tuple[float, float] | None = None) -> Annealer:
+    """Return a function that anneals bits."""
+    hot, cold = temperatures or temperatures_from(spread_of_bits(pubo))
+    run = _tensors(pubo) if is_full_quadratic(pubo) or is_dense(pubo) else _by_terms(pubo)
+
+    def anneal_once(sweeps: int, seed: int, pool: Any) -> None:
+        run(sweeps, hot, cold, seed, pool)
+
+    return anneal_once
 
 
-def _quadratic(pubo: Pubo) -> Callable[..., None]:
+def spin_annealer(ground: Ground, temperatures: tuple[float, float] | None = None) -> Annealer:
+    """Return a function that anneals on a landscape."""
+    from qcompile.solvers.landscape_kernels import anneal_landscape
+
+    hot, cold = temperatures or temperatures_from(ground.spread)
+
+    def anneal_once(sweeps: int, seed: int, pool: Any) -> None:
+        anneal_landscape(ground.fresh(), ground.energy, sweeps, hot, cold, seed, pool)
+
+    return anneal_once
+
+
+def _tensors(pubo: Pubo) -> Callable[..., None]:
     from qcompile.solvers.anneal_kernels import anneal_dense
 
-    first, second = np.zeros(pubo.variables), np.zeros((pubo.variables, pubo.variables))
-    none = np.zeros((0, 0, 0))
-    (rows, values), (pairs, couplings) = pubo.of_degree(1), pubo.of_degree(2)
-    first[rows[:, 0]] = values
-    second[pairs[:, 0], pairs[:, 1]] = second[pairs[:, 1], pairs[:, 0]] = couplings
-
-    def run(sweeps: int, hot: float, cold: float, seed: int, pool: Any) -> None:
-        anneal_dense(first, second, none, pubo.constant, sweeps, hot, cold, seed, pool)
-
-    return run
-
-
-def _is_dense(pubo: Pubo) -> bool:
-    if pubo.degree > 3 or pubo.variables > _MOST_DENSE:
-        return False
-    triples = pubo.terms[2] if len(pubo.terms) > 2 else 0
-    return 20 * triples > pubo.variables**3 / 6 or pubo.variables <= 24
-
-
-def _dense(pubo: Pubo) -> Callable[..., None]:
-    from qcompile.solvers.anneal_kernels import anneal_dense
-
-    n = pubo.variables
-    first, second, third = np.zeros(n), np.zeros((n, n)), np.zeros((n, n, n))
-    for degree, (rows, values) in enumerate(zip(pubo.indices, pubo.coefficients, strict=True), 1):
-        if degree == 1:
-            first[rows[:, 0]] = values
-        elif degree == 2:
-            a, b = rows.T
-            second[a, b] = second[b, a] = values
-        elif degree == 3:
-            a, b, c = rows.T
-            third[a, b, c] = third[a, c, b] = third[b, a, c] = values
-            third[b, c, a] = third[c, a, b] = third[c, b, a] = values
+    first, second, third = full_tensors(pubo)
 
     def run(sweeps: int, hot: float, cold: float, seed: int, pool: Any) -> None:
         anneal_dense(first, second, third, pubo.constant, sweeps, hot, cold, seed, pool)
@@ -280,16 +330,3 @@ def _by_terms(pubo: Pubo) -> Callable[..., None]:
         anneal_terms(*found, wide, pubo.constant, sweeps, hot, cold, seed, pool)
 
     return run
-
-
-def _bit_temperatures(pubo: Pubo) -> tuple[float, float]:
-    """Estimate the spread of local fields at random states from the coefficients.
-
-    A term of degree j acts on a bit when its j - 1 other bits are on: with probability 2^(1-j).
-    """
-    spread = np.zeros(pubo.variables)
-    for degree, (rows, values) in enumerate(zip(pubo.indices, pubo.coefficients, strict=True), 1):
-        share = 0.5 ** (degree - 1)
-        for column in range(degree):
-            spread += np.bincount(rows[:, column], values**2 * share, minlength=pubo.variables)
-    return temperatures_from(np.sqrt(spread))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from qcompile.runtime.jit import jit
 from qcompile.runtime.random import generator, uniform
-from qcompile.solvers.pool_kernel import Pool, note_lowest, offer, zobrist
+from qcompile.solvers.pool_kernel import Pool, note, offer, zobrist
 
 __all__ = [
     "CUT_HINGE",
@@ -22,6 +22,8 @@ __all__ = [
     "anneal_terms",
     "anneal_weights",
     "flip_terms",
+    "is_accepted",
+    "rate_of_cooling",
 ]
 
 
@@ -32,7 +34,8 @@ POLYNOMIAL, ZERO_ONE, CUT_HINGE = 0, 1, 2
 
 
 @jit
-def _accept(rise: float, beta: float, state: NDArray[np.uint64]) -> bool:
+def is_accepted(rise: float, beta: float, state: NDArray[np.uint64]) -> bool:
+    """Whether a change of the energy is taken at an inverse temperature."""
     if rise <= 0.0:
         return True
     exponent = rise * beta
@@ -40,23 +43,9 @@ def _accept(rise: float, beta: float, state: NDArray[np.uint64]) -> bool:
 
 
 @jit
-def _growth(hot: float, cold: float, sweeps: int) -> float:
+def rate_of_cooling(hot: float, cold: float, sweeps: int) -> float:
     """Return the factor by which the inverse temperature rises with each sweep."""
     return float((hot / cold) ** (1.0 / max(1, sweeps - 1)))
-
-
-@jit
-def _note(
-    pool: Pool, energy: float, mark: np.uint64, state: NDArray[np.int32], limit: float
-) -> float:
-    """Keep a state if it is low enough; return the energy that the next one must undercut."""
-    if energy >= limit:
-        note_lowest(pool, energy, mark)  # another read may have found the same state
-        return limit
-    offer(pool, energy, mark, state)
-    if pool.meta[0] < len(pool.energies):
-        return limit
-    return float(pool.energies[pool.meta[1]])
 
 
 @jit
@@ -87,16 +76,16 @@ def anneal_dense(
             energy += field[i]
             mark ^= _flip_dense(i, bits, field, second, third)
     offer(pool, energy, mark, bits)
-    growth = _growth(hot, cold, sweeps)
+    growth = rate_of_cooling(hot, cold, sweeps)
     beta = 1.0 / hot
     limit = np.inf
     for _ in range(sweeps):
         for i in range(size):
             rise = -field[i] if bits[i] else field[i]
-            if _accept(rise, beta, random):
+            if is_accepted(rise, beta, random):
                 energy += rise
                 mark ^= _flip_dense(i, bits, field, second, third)
-                limit = _note(pool, energy, mark, bits, limit)
+                limit = note(pool, energy, mark, bits, limit)
         beta *= growth
 
 
@@ -164,19 +153,19 @@ def anneal_terms(
                 i, bits, field, off, members, member_starts, values, terms, term_starts
             )
     offer(pool, energy, mark, bits)
-    growth = _growth(hot, cold, sweeps)
+    growth = rate_of_cooling(hot, cold, sweeps)
     beta = 1.0 / hot
     limit = np.inf
     flipped = np.empty(size, dtype=np.int32)
     for _ in range(sweeps):
         for i in range(size):
             rise = -field[i] if bits[i] else field[i]
-            if _accept(rise, beta, random):
+            if is_accepted(rise, beta, random):
                 energy += rise
                 mark ^= flip_terms(
                     i, bits, field, off, members, member_starts, values, terms, term_starts
                 )
-                limit = _note(pool, energy, mark, bits, limit)
+                limit = note(pool, energy, mark, bits, limit)
         visited = 0
         while len(wide) and visited < size:
             t = wide[int(uniform(random) * len(wide))]
@@ -191,10 +180,10 @@ def anneal_terms(
                     change ^= flip_terms(
                         i, bits, field, off, members, member_starts, values, terms, term_starts
                     )
-            if _accept(rise, beta, random):
+            if is_accepted(rise, beta, random):
                 energy += rise
                 mark ^= change
-                limit = _note(pool, energy, mark, bits, limit)
+                limit = note(pool, energy, mark, bits, limit)
             else:
                 for k in range(count):
                     flip_terms(
@@ -267,7 +256,7 @@ def anneal_weights(
         energy += charge if level[a] else 0.0
         mark ^= zobrist(a, level[a] + 40000)
     offer(pool, energy, mark, level)
-    growth = _growth(hot, cold, sweeps)
+    growth = rate_of_cooling(hot, cold, sweeps)
     beta = 1.0 / hot
     limit = np.inf
     for _ in range(sweeps):
@@ -279,11 +268,11 @@ def anneal_weights(
             d = jump * step
             rise = d * (slope[a] + d * (curve[a, a] / 2.0 + d * third[a, a, a] / 6.0))
             rise += charge * (int(target != 0) - int(level[a] != 0))
-            if _accept(rise, beta, random):
+            if is_accepted(rise, beta, random):
                 mark ^= zobrist(a, level[a] + 40000) ^ zobrist(a, target + 40000)
                 energy += rise
                 _move(a, jump, step, level, slope, curve, third)
-                limit = _note(pool, energy, mark, level, limit)
+                limit = note(pool, energy, mark, level, limit)
         beta *= growth
 
 
@@ -374,7 +363,7 @@ def anneal_margins(
     for a in range(size):
         energy += ridge / 2.0 * (level[a] * step) ** 2 + (charge if level[a] else 0.0)
     offer(pool, energy, mark, level)
-    growth = _growth(hot, cold, sweeps)
+    growth = rate_of_cooling(hot, cold, sweeps)
     beta = 1.0 / hot
     limit = np.inf
     for _ in range(sweeps):
@@ -393,7 +382,7 @@ def anneal_margins(
                 target * target - level[a] * level[a]
             )
             rise += charge * (int(target != 0) - int(level[a] != 0))
-            if _accept(rise, beta, random):
+            if is_accepted(rise, beta, random):
                 mark ^= zobrist(a, level[a] + 40000) ^ zobrist(a, target + 40000)
                 level[a] = target
                 energy += rise
@@ -403,7 +392,7 @@ def anneal_margins(
                     cost[r] = _loss(margin[r], kind, coefficients)
                     if len(masses):
                         cost[r] *= masses[r]
-                limit = _note(pool, energy, mark, level, limit)
+                limit = note(pool, energy, mark, level, limit)
         beta *= growth
 
 

@@ -14,6 +14,7 @@ from qcompile.solvers.restarts import (
     DEFAULT_SWEEPS,
     One,
     Search,
+    Stop,
     check_counts,
     run_restarts,
     temperatures_from,
@@ -94,7 +95,7 @@ def _over_margins(
     masses = np.zeros(0) if data.weights is None else data.weights * (len(data) / data.total)
     hot, cold = temperatures
 
-    def one(number: int, pool: Any) -> None:
+    def one(number: int, pool: Any, _stop: Stop) -> None:
         anneal_margins(
             starts, rows, entries, len(data), masses, kind, coefficients, loss.l2, l0, low, high,
             encoding.step, begin[number], sweeps or DEFAULT_SWEEPS, hot, cold,

@@ -8,7 +8,13 @@ from typing import Any
 
 from qcompile.stages.record import Record
 
-__all__ = ["SolveInfo", "SolveOptions"]
+__all__ = ["ANNEALING", "RESTARTED", "SolveInfo", "SolveOptions"]
+
+
+# Solvers whose restarts run on a cluster and end early, on the polynomial itself; and those that
+# anneal weights or margins where that is better.
+RESTARTED = ("auto", "anneal", "memetic")
+ANNEALING = ("auto", "anneal")
 
 
 @dataclass(frozen=True)

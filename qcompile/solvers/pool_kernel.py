@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from qcompile.runtime.jit import jit
 
-__all__ = ["Pool", "count_read", "note_lowest", "offer", "pool_of", "zobrist"]
+__all__ = ["Pool", "count_read", "note", "note_lowest", "offer", "pool_of", "zobrist"]
 
 
 class Pool(NamedTuple):
@@ -78,6 +78,20 @@ def note_lowest(pool: Pool, energy: float, mark: np.uint64) -> None:
     if energy < pool.lowest[0]:
         pool.lowest[0] = energy
         pool.lowest_mark[0] = mark
+
+
+@jit
+def note(
+    pool: Pool, energy: float, mark: np.uint64, state: NDArray[np.int32], limit: float
+) -> float:
+    """Keep a state if it is low enough; return the energy that the next one must undercut."""
+    if energy >= limit:
+        note_lowest(pool, energy, mark)  # another read may have found the same state
+        return limit
+    offer(pool, energy, mark, state)
+    if pool.meta[0] < len(pool.energies):
+        return limit
+    return float(pool.energies[pool.meta[1]])
 
 
 @jit

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
+import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,9 +21,11 @@ from qcompile.stages.arrays import Floats
 
 __all__ = [
     "DEFAULT_SWEEPS",
+    "Ending",
     "Found",
     "One",
     "Search",
+    "Stop",
     "check_counts",
     "run_restarts",
     "temperatures_from",
@@ -52,7 +56,39 @@ def check_counts(reads: int, sweeps: int | None, keep: int) -> None:
         )
 
 
-One = Callable[[int, Any], None]
+# Whether a restart that takes long should end at once.
+Stop = Callable[[], bool]
+# Makes the restart of this number, and keeps what it finds in the pool.
+One = Callable[[int, Any, Stop], None]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """When a search ends before all restarts are made.
+
+    `time_limit` is in seconds. A search ends with the restart that finds an energy of `target` or
+    lower, and with the same restart on any number of cores.
+    """
+
+    time_limit: float | None = None
+    target: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.time_limit is not None and not 0 < self.time_limit < math.inf:
+            raise InputError(f"time limit {self.time_limit:g}; expected seconds above 0")
+        if self.target is not None and not math.isfinite(self.target):
+            raise InputError(f"target {self.target:g}; expected a finite energy")
+
+    @property
+    def goal(self) -> float:
+        """The energy that ends the search: the target, with room for rounding."""
+        if self.target is None:
+            return -math.inf
+        return self.target + 1e-9 * max(1.0, abs(self.target))
+
+    def reached(self, found: Any) -> bool:
+        """Whether a pool, or what was found, has an energy that ends the search."""
+        return self.target is not None and bool((found.energies <= self.goal).any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +132,7 @@ class Search:
     reads: int
     keep: int
     each: int | None = None
+    ending: Ending = field(default_factory=Ending)
 
     @property
     def groups(self) -> range:
@@ -118,19 +155,27 @@ class Search:
         """
         from qcompile.solvers.pool_kernel import count_read, pool_of
 
-        one, variables = self.prepare(*self.problem)
         shared = UnderWay() if under_way is None else under_way
+        limit = self.ending.time_limit
+        end = math.inf if limit is None else time.monotonic() + limit
+        one, variables = self.prepare(*self.problem)
+
+        def stop() -> bool:
+            return shared.stop.is_set() or time.monotonic() > end
 
         def group(start: int) -> Found:
             pool = pool_of(self.keep, variables)
             made = 0
             try:
                 for number in range(start, min(self.reads, start + self.size)):
-                    if shared.stop.is_set():
+                    # the first restart is made even if the time was over before it began
+                    if shared.stop.is_set() or (number and stop()) or self.ending.reached(pool):
                         break
-                    one(number, pool)
-                    count_read(pool)
-                    made += 1
+                    try:
+                        one(number, pool, stop)
+                    finally:  # one that was interrupted counts if it has found anything
+                        made += int(pool.lowest[0] < math.inf)
+                        count_read(pool)
             finally:
                 filled = int(pool.meta[0])
                 found = Found(
@@ -155,7 +200,8 @@ def run_restarts(search: Search) -> Found:
     """Run all restarts and return the lowest states of all; report how many are done.
 
     With a current Dask client its workers make the restarts; the states are the same. Ctrl-C ends
-    the search after the restarts that are running, and keeps the lowest states so far.
+    the search after the restarts that are running, and keeps the lowest states so far. At the end
+    of a time limit the restarts that are running are shortened where that is possible.
     """
     client = cluster.current()
     left = UnderWay()
@@ -172,6 +218,9 @@ def run_restarts(search: Search) -> Found:
             if search.each is not None:
                 firsts.append(_lowest([found], search.each))
             report(min(search.reads, done * search.size), search.reads)
+            if search.ending.reached(found):
+                results.close()
+                break
     except KeyboardInterrupt:
         results.close()  # waits for the restarts that are running
         waiting += left.groups.values()

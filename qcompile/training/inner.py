@@ -13,7 +13,7 @@ from qcompile.files.machines import load_machine, machine_from_sampler, machine_
 from qcompile.reduction.quadratize import quadratize
 from qcompile.runtime import cluster
 from qcompile.runtime.threads import at_most
-from qcompile.solvers.options import SolveOptions
+from qcompile.solvers.options import ANNEALING, RESTARTED, SolveOptions
 from qcompile.solvers.solve import solve
 from qcompile.stages.embedded import Embedded
 from qcompile.stages.machine import Machine
@@ -117,7 +117,7 @@ class Inner:
         place = str(options.solver) if chip is None else chip.name
         most = _most_bits(options, chip)
         size = step_size(features, most, bits=bits, block=block, place=place)
-        if options.solver == "anneal" and options.sweeps is None:
+        if options.solver in ANNEALING and options.sweeps is None:
             options = replace(options, sweeps=_FEW if size * bits <= _MANY_BITS else 2 * _FEW)
         return cls(options, size, chip)
 
@@ -151,7 +151,7 @@ class Inner:
 
     def _one(self, problem: Pubo | Qubo, *, seed: int, keep: int) -> tuple[Samples, Pubo | Qubo]:
         options = self.options
-        if options.solver not in ("anneal", "exact") and isinstance(problem, Pubo):
+        if options.solver not in ("exact", *RESTARTED) and isinstance(problem, Pubo):
             problem, keep = quadratize(problem), max(keep, options.keep)
         work = options.reads * (options.sweeps or _SWEEPS) * problem.variables**2
         with at_most(1) if work < _SMALL else nullcontext(), cluster.locally():

@@ -21,7 +21,7 @@ from qcompile.runtime.progress import muted
 from qcompile.runtime.timing import passing
 from qcompile.solvers.anneal import anneal_cubic
 from qcompile.solvers.anneal_margins import anneal_examples
-from qcompile.solvers.options import SolveInfo, SolveOptions
+from qcompile.solvers.options import ANNEALING, RESTARTED, SolveInfo, SolveOptions
 from qcompile.solvers.solve import solve
 from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.dataset import Dataset
@@ -116,7 +116,7 @@ def _search_for(task: Task, loss: Loss) -> Callable[..., tuple[Samples, Pubo | Q
     """Return the search that needs the least memory and time."""
     if task.over_margins:
         return _over_margins
-    return _over_weights if task.options.solver == "anneal" and loss.order <= 3 else _in_bits
+    return _over_weights if task.options.solver in ANNEALING and loss.order <= 3 else _in_bits
 
 
 def _narrower(loss: Loss) -> Loss:
@@ -129,9 +129,9 @@ def _narrower(loss: Loss) -> Loss:
 
 def goes_over_margins(rows: Dataset, bits: int, order: int, options: SolveOptions) -> bool:
     """Whether annealing the examples is cheaper than annealing the polynomial."""
-    if options.solver != "anneal" or order <= 3:
+    if options.solver not in ANNEALING or order <= 3:
         # a cubic is annealed over the weights, as long as its third derivative can be held
-        return options.solver == "anneal" and rows.features > MOST_FEATURES
+        return options.solver in ANNEALING and rows.features > MOST_FEATURES
     entries = rows.density * len(rows) * rows.features
     return sum(most_terms(rows.features * bits, order)) > entries
 
@@ -143,7 +143,7 @@ def _in_bits(task: Task, loss: Loss, clock: Clock) -> tuple[Samples, Pubo | Qubo
         pubo = discretize(task.moments, loss, task.bits, l0=task.l0)
     clock.stage("pubo", f"{pubo.variables:,} bits, {pubo.num_terms:,} terms")
     problem: Pubo | Qubo = pubo
-    if options.solver not in ("anneal", "exact"):
+    if options.solver not in ("exact", *RESTARTED):
         with passing("quadratize"):
             problem = quadratize(pubo)
         clock.stage("qubo", f"{problem.variables:,} qubits, {len(problem.ancillas):,} ancillas")

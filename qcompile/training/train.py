@@ -21,7 +21,7 @@ from qcompile.objective.judgement import judge
 from qcompile.runtime import cluster
 from qcompile.runtime.progress import Progress, shown_by
 from qcompile.runtime.timing import passing
-from qcompile.solvers.options import SolveOptions
+from qcompile.solvers.options import ANNEALING, SolveOptions
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
 from qcompile.stages.machine import Machine
@@ -48,7 +48,7 @@ _ROUND_READS, _TABU_READS, _OTHER_READS = 8, 10, 100
 
 def default_search(method: str, solver: Any = "anneal", seed: int = 0) -> SolveOptions:
     """Return how to search where nothing is said: little in a round, more in one problem."""
-    if method == "rounds" and solver == "anneal":
+    if method == "rounds" and solver in ANNEALING:
         return SolveOptions(solver, _ROUND_READS, seed=seed)
     few = method == "rounds" and solver == "tabu"  # each of its reads takes a fixed time
     return SolveOptions(solver, _TABU_READS if few else _OTHER_READS, seed=seed)

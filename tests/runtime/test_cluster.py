@@ -67,7 +67,7 @@ def test_errors_come_back_from_workers(client: Any, tmp_path: Path) -> None:
             compile(pattern, data=options, client=client)
     with pytest.raises(InputError, match="workers cannot read it"):
         compile("synthetic", scale="none", bias=False, client=client)
-    with pytest.raises(InputError, match="only the restarts of anneal"):
+    with pytest.raises(InputError, match="only the restarts of auto, anneal"):
         solve(
             compile("synthetic", scale="none", bias=False, bits=1).pubo,
             solver="exact",

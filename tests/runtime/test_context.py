@@ -247,7 +247,7 @@ def test_a_cluster_around_the_call_is_used_like_one_given_to_it(fake: FakeClient
     ).pubo
     with cluster.using(fake):
         there = solve(pubo, reads=8)
-        with pytest.raises(qcompile.InputError, match="only the restarts of anneal"):
+        with pytest.raises(qcompile.InputError, match="only the restarts of auto, anneal"):
             solve(pubo, solver="exact")
         with cluster.locally():
             solve(pubo, solver="exact")

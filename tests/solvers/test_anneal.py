@@ -136,16 +136,16 @@ def test_counts_are_those_of_single_restarts_in_bits_and_in_weights() -> None:
 
 def _restart(pubo: Pubo, number: int, sweeps: int) -> tuple[int, ...]:
     """Return the lowest state of one restart of seed 0."""
-    from qcompile.solvers.anneal import _over_bits, _over_weights
+    from qcompile.solvers.anneal import _over_flips, _over_weights
     from qcompile.solvers.pool_kernel import pool_of
 
     cubic = weight_cubic(pubo)
     if cubic is None:
-        one, size = _over_bits(pubo, sweeps, 0, None)
+        one, size = _over_flips(pubo, None, sweeps, 0, None)
     else:
         one, size = _over_weights(cubic, 0.0, sweeps, 0, None)
     pool = pool_of(1, size)
-    one(number, pool)
+    one(number, pool, lambda: False)
     state = pool.states[0]
     if cubic is not None:
         state = cubic.encoding.encode(state[None] * cubic.encoding.step)[0]

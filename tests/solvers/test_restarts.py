@@ -103,7 +103,7 @@ def test_ctrl_c_keeps_a_group_that_is_under_way(
     begun = threading.Event()
 
     def prepare() -> tuple[Any, int]:
-        def one(number: int, pool: Any) -> None:
+        def one(number: int, pool: Any, _stop: Any) -> None:
             time.sleep(0.02)
             offer(pool, float(number), np.uint64(number + 1), np.array([number], dtype=np.int32))
             begun.set()
@@ -129,7 +129,7 @@ def test_ctrl_c_keeps_a_group_that_is_under_way(
 
 def test_groups_are_small_for_any_number_of_reads() -> None:
     def size(reads: int, keep: int = 50) -> int:
-        return Search(lambda: (lambda number, pool: None, 1), (), reads, keep).size
+        return Search(lambda: (lambda number, pool, stop: None, 1), (), reads, keep).size
 
     assert [size(1), size(100), size(6400)] == [1, 2, 100]
     assert size(10**6) == size(10**9) == 256
