@@ -128,6 +128,8 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         self.method_ = found.method
         energy = found.classifier.source.energy
         self.energy_ = found.objective if energy is None else energy
+        self.coef_: Any
+        self.intercept_: Any
         self.coef_, self.intercept_ = self._as_linear()
         return self
 

@@ -15,7 +15,7 @@ class Finder:
         if name == "numpy":
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Finder())
-sys.argv[0] = {name!r}
+sys.argv[:] = [{name!r}, 'data', '--list']
 import qcompile.__main__
 """
 
@@ -36,7 +36,7 @@ def test_python_m_qcompile_is_the_command_too(tmp_path: Path) -> None:
     root = str(Path(__file__).parent.parent)
     environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{root}"}
     found = subprocess.run(
-        [sys.executable, "-m", "qcompile", "--help"],
+        [sys.executable, "-m", "qcompile", "data", "--list"],
         capture_output=True, text=True, check=False, env=environment,
     )  # fmt: skip
     assert (found.returncode, found.stderr) == (130, "qcompile: interrupted\n")

@@ -64,7 +64,7 @@ def test_rounds_take_samplers_descent_and_a_price_by_cross_validation() -> None:
     ocean = PolynomialLossClassifier(solver=SimulatedAnnealingSampler(), reads=5).fit(x, y)
     assert descent.energy_ - 1e-6 < ocean.energy_ < descent.energy_ + 2e-3
     chosen = PolynomialLossClassifier(solver="descent", l2="cv").fit(x, y)
-    assert chosen.l2_ > 0 and chosen.score(x, y) > 0.85
+    assert chosen.l2_ and chosen.score(x, y) > 0.85
 
 
 def test_parameters_of_the_paper_choose_it_or_are_refused() -> None:

@@ -7,27 +7,14 @@ import errno
 import logging
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from importlib import import_module
+from typing import Any
 
 from qcompile import _early_interrupt
 from qcompile._version import __version__
-from qcompile.cli import (
-    compile,
-    completion,
-    data,
-    embed,
-    estimate,
-    hints,
-    leap,
-    machines,
-    quadratize,
-    rehearse,
-    report,
-    solve,
-    train,
-    verify,
-)
+from qcompile.cli.commands import COMMANDS
 from qcompile.cli.parsing import (
     BAD_INPUT,
     EXIT_CODES,
@@ -36,6 +23,7 @@ from qcompile.cli.parsing import (
     UNFINISHED,
     Parser,
     UsageError,
+    add_command,
 )
 from qcompile.cli.wording import in_options
 from qcompile.errors import LeapError, QcompileError
@@ -44,11 +32,8 @@ from qcompile.runtime.text import printable
 __all__ = ["main"]
 
 
-# In the order of the help.
-_GROUPS = (
-    data, compile, quadratize, verify, estimate, machines, embed, solve, train, rehearse, leap,
-    report, completion,
-)  # fmt: skip
+# Arguments that need the options of no command.
+_ABOUT_ALL = ("-h", "--help", "--version")
 # The commands from data to classifier, the shortcut, the real machine; the rest follows.
 _WAYS = {
     "Stages, in order": (
@@ -67,7 +52,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 done, 1 a check failed, 2 invalid input, 3 a Leap job did not finish (the message says how to
     resume it), 130 interrupted, 143 terminated.
     """
-    _early_interrupt.ready()
     _open_streams()
     try:
         return _run(arguments)
@@ -87,19 +71,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     """Run a command and return its exit code; errors of the output pass through."""
     try:
-        parser = _parser()
-        if not (sys.argv[1:] if arguments is None else arguments):
-            parser.print_help(sys.stderr)
+        words = sys.argv[1:] if arguments is None else arguments
+        if not words:
+            _overview().print_help(sys.stderr)
             return BAD_INPUT
-        options = parser.parse_args(arguments)
+        parser = _overview() if words[0] in _ABOUT_ALL else _parser()
+        options = parser.parse_args(words)
     except SystemExit:
         sys.stdout.flush()  # help that could not be written is an error
         raise
+    _early_interrupt.ready()  # the modules of the command have been imported
     _start_log(options)
     try:
         code = int(options.run(options) or 0)
         _flush()
     except QcompileError as error:
+        from qcompile.cli import hints
+
         text = str(error) if isinstance(error, UsageError) else in_options(str(error), options)
         _complain(f"error: {text}{hints.next_command(error, options, options.command)}")
         return UNFINISHED if isinstance(error, LeapError) else BAD_INPUT
@@ -181,7 +169,23 @@ def _log_level(options: argparse.Namespace) -> int:
     return logging.DEBUG if options.verbose else logging.INFO
 
 
+def _overview() -> Parser:
+    """Return a parser that knows of each command what `qcompile --help` shows."""
+
+    def declare(commands: Any) -> None:
+        for name in COMMANDS:
+            add_command(commands, name)
+
+    return _parser_of([declare])
+
+
 def _parser() -> Parser:
+    """Return the parser with all options of all commands."""
+    modules = dict.fromkeys(about.module for about in COMMANDS.values())
+    return _parser_of([import_module(f"qcompile.cli.{name}").add_commands for name in modules])
+
+
+def _parser_of(groups: Iterable[Callable[[Any], None]]) -> Parser:
     parser = Parser(
         prog="qcompile",
         description="Compile the training of a robust binary classifier for a quantum annealer.",
@@ -191,18 +195,18 @@ def _parser() -> Parser:
     commands = parser.add_subparsers(
         required=True, dest="command", metavar="COMMAND", parser_class=Parser
     )
-    for group in _GROUPS:
-        group.add_commands(commands)
-    parser.epilog = "\n\n".join([*_ways(parser.commands()), _exit_codes()])
+    for add_commands in groups:
+        add_commands(commands)
+    parser.epilog = "\n\n".join([*_ways(), _exit_codes()])
     return parser
 
 
-def _ways(commands: dict[str, Parser]) -> Iterator[str]:
+def _ways() -> Iterator[str]:
     """Yield the groups of commands in order of use, with one example of each command."""
     placed = [name for names in _WAYS.values() for name in names]
-    rest = tuple(name for name in commands if name not in placed)
+    rest = tuple(name for name in COMMANDS if name not in placed)
     for title, names in {**_WAYS, "Other commands": rest}.items():
-        yield f"{title}:\n" + "\n".join(f"  {commands[name].examples[0]}" for name in names)
+        yield f"{title}:\n" + "\n".join(f"  {COMMANDS[name].examples[0]}" for name in names)
 
 
 def _exit_codes() -> str:

@@ -57,17 +57,7 @@ BITS = 4
 
 def add_commands(commands: Any) -> None:
     """Add `compile`."""
-    command = add_command(
-        commands,
-        "compile",
-        summary="compile a data set into a polynomial of weight bits and a QUBO",
-        example="""
-            qcompile compile data.svm --order 3 --bits 4 --emit qubo.json --emit pubo.json
-            qcompile compile data.svm --features 4 --bits 2 --emit qubo.json --emit moments.npz
-            qcompile compile breast-cancer --features 4 --bits 1 --emit qubo=problem.lp -v
-            qcompile compile data.svm --around model.json --radius 0.1 --emit qubo.json
-        """,
-    )
+    command = add_command(commands, "compile")
     command.add_argument("data", metavar="DATA")
     command.add_argument(
         "--emit",

@@ -49,17 +49,7 @@ class Command:
 
 def add_commands(commands: Any) -> None:
     """Add `completion`."""
-    command = add_command(
-        commands,
-        "completion",
-        summary="print a completion script for a shell",
-        example="""
-            qcompile completion bash > ~/.local/share/bash-completion/completions/qcompile
-            qcompile completion zsh > ~/.zfunc/_qcompile
-            qcompile completion fish > ~/.config/fish/completions/qcompile.fish
-        """,
-        takes_data=False,
-    )
+    command = add_command(commands, "completion")
     command.add_argument("shell", choices=SHELLS, help="name of the shell")
     command.set_defaults(run=_run)
 

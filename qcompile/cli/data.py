@@ -35,16 +35,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _add_data_command(commands: Any) -> None:
-    command = add_command(
-        commands,
-        "data",
-        summary="show a data set, or write it as svmlight text",
-        example="""
-            qcompile data synthetic:features=3 --noise 0.1 --split 0.7 0.3 -o data.svm -o new.svm
-            qcompile data breast-cancer -o data.svm
-            qcompile data --list
-        """,
-    )
+    command = add_command(commands, "data")
     command.add_argument("data", metavar="DATA", nargs="?")
     command.add_argument("--list", action="store_true", help="list the named sets")
     command.add_argument(
@@ -62,15 +53,7 @@ def _add_data_command(commands: Any) -> None:
 
 
 def _add_loss_command(commands: Any) -> None:
-    command = add_command(
-        commands,
-        "loss",
-        summary="fit a polynomial loss to a data set",
-        example="""
-            qcompile loss data.svm --order 3 --plot loss.png
-            qcompile loss data.svm --scale standard --order 6 --omega 0.1 -o loss.json
-        """,
-    )
+    command = add_command(commands, "loss")
     command.add_argument("data", metavar="DATA")
     command.add_argument("-o", "--output", metavar="FILE", help="write the loss as JSON")
     command.add_argument("--plot", metavar="FILE", help="plot it against 0-1 loss (.png .svg .pdf)")

@@ -41,18 +41,7 @@ _SEARCH = {"method": "auto", "prefer": "balanced", "tries": 4, "effort": 1.0}
 
 def add_commands(commands: Any) -> None:
     """Add `embed`."""
-    command = add_command(
-        commands,
-        "embed",
-        summary="embed a QUBO on the qubits of a machine",
-        example="""
-            qcompile embed qubo.json --machine advantage -o embedding.json
-            qcompile embed qubo.json --machine pegasus4 --chain-strength sweep --reads 20
-            qcompile embed qubo.json --machine advantage2 --copies auto -o copies.json
-            qcompile embed qubo.json --machine chimera4 --preflight
-        """,
-        takes_data=False,
-    )
+    command = add_command(commands, "embed")
     command.add_argument(
         "qubo", metavar="QUBO", help="a qubo file, or a pubo file, which is quadratized first"
     )

@@ -37,17 +37,7 @@ _AS_MANY_AS_USUAL = "auto"
 
 def add_commands(commands: Any) -> None:
     """Add `estimate`."""
-    command = add_command(
-        commands,
-        "estimate",
-        summary="estimate the size of a problem from numbers, or count it from data",
-        example="""
-            qcompile estimate --order 3 --features 100 --bits 4
-            qcompile estimate --machine advantage --features 12 --bits 2
-            qcompile estimate --machine advantage --rounds --features 123
-            qcompile estimate --table paper --format csv
-        """,
-    )
+    command = add_command(commands, "estimate")
     command.add_argument("data", metavar="DATA", nargs="?", help="count the terms for these data")
     command.add_argument("--table", choices=("paper",), help="compute the table of the paper")
     command.add_argument(

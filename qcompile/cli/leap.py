@@ -61,20 +61,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _add_submit_command(commands: Any) -> None:
-    command = add_command(
-        commands,
-        "submit",
-        summary="send a problem to Leap so that it cannot be lost, wait, and decode the answer",
-        example="""
-            qcompile submit qubo.json --reads 500 --label heart -o model.json
-            qcompile submit qubo.json --reads 500 --dry-run
-            qcompile submit qubo.json --dry-run --machine advantage2
-            qcompile submit qubo.json --copies auto --gauges 5 --chain-strength sweep
-            qcompile submit qubo.json --refine samples.json --reinitialize no
-            qcompile submit qubo.json --solver-type hybrid --yes --no-wait
-        """,
-        takes_data=False,
-    )
+    command = add_command(commands, "submit")
     command.add_argument("problem", metavar="FILE", help="a qubo or pubo file (.json, .npz)")
     add_connection_options(command)
     solver = command.add_argument_group("solver and its parameters")
@@ -140,16 +127,7 @@ def _add_submit_command(commands: Any) -> None:
 
 
 def _add_resume_command(commands: Any) -> None:
-    command = add_command(
-        commands,
-        "resume",
-        summary="continue a job after a crash, Ctrl-C or a power cut; nothing is sent twice",
-        example="""
-            qcompile resume 20260131-101500-1a2b3c4d -o model.json
-            qcompile resume 20260131-101500-1a2b3c4d --no-wait
-        """,
-        takes_data=False,
-    )
+    command = add_command(commands, "resume")
     command.add_argument("job", metavar="JOB", help="its id, the start of its id, or its folder")
     training = command.add_argument_group("training")
     training.add_argument(
@@ -167,16 +145,7 @@ def _add_resume_command(commands: Any) -> None:
 
 
 def _add_jobs_command(commands: Any) -> None:
-    command = add_command(
-        commands,
-        "jobs",
-        summary="list the jobs, or show one",
-        example="""
-            qcompile jobs
-            qcompile jobs 20260131-101500-1a2b3c4d --json
-        """,
-        takes_data=False,
-    )
+    command = add_command(commands, "jobs")
     command.add_argument("job", metavar="JOB", nargs="?", help="its id or the start of its id")
     command.add_argument("--jobs", metavar="FOLDER", help="folder of all jobs (QCOMPILE_JOBS)")
     command.add_argument(
@@ -186,16 +155,7 @@ def _add_jobs_command(commands: Any) -> None:
 
 
 def _add_cancel_command(commands: Any) -> None:
-    command = add_command(
-        commands,
-        "cancel",
-        summary="cancel the parts of a job that have not run yet",
-        example="""
-            qcompile cancel 20260131-101500-1a2b3c4d
-            qcompile cancel 20260131-101500-1a2b3c4d --grace 0 --json
-        """,
-        takes_data=False,
-    )
+    command = add_command(commands, "cancel")
     command.add_argument("job", metavar="JOB", help="its id, the start of its id, or its folder")
     add_connection_options(command)
     _add_account_option(command)

@@ -19,16 +19,7 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Any) -> None:
     """Add `machines`."""
-    command = add_command(
-        commands,
-        "machines",
-        summary="list the known annealers, or show one",
-        example="""
-            qcompile machines advantage
-            qcompile machines --format markdown
-        """,
-        takes_data=False,
-    )
+    command = add_command(commands, "machines")
     command.add_argument(
         "machine", metavar="NAME", nargs="?", help="name of a machine, or a TOML file"
     )

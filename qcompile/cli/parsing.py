@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
+from qcompile.cli.commands import COMMANDS
 from qcompile.cli.glossary import ShowNames
 from qcompile.errors import InputError
 from qcompile.runtime.text import printable
@@ -109,26 +110,22 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def add_command(
-    commands: Any, name: str, *, summary: str, example: str, takes_data: bool = True
-) -> argparse.ArgumentParser:
-    """Declare a command with its help, its examples and the options that all commands share.
-
-    Each line of `example` is a command line; the first is also shown by `qcompile --help`.
-    """
-    examples = tuple(line.strip() for line in example.strip().splitlines())
+def add_command(commands: Any, name: str) -> argparse.ArgumentParser:
+    """Declare a command with its help, its examples and the options that all commands share."""
+    about = COMMANDS[name]
+    data_help = _DATA_HELP if about.takes_data else ""
     command: argparse.ArgumentParser = commands.add_parser(
         name,
-        help=summary,
-        description=f"{summary[0].upper()}{summary[1:]}.\n\n{_DATA_HELP if takes_data else ''}",
+        help=about.summary,
+        description=f"{about.summary[0].upper()}{about.summary[1:]}.\n\n{data_help}",
         epilog="Examples:\n"
-        + "".join(f"  {line}\n" for line in examples)
+        + "".join(f"  {line}\n" for line in about.examples)
         + f"\nWhat the numbers mean: qcompile {name} --names",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     if isinstance(command, Parser):
-        command.examples = examples
+        command.examples = about.examples
     level = command.add_mutually_exclusive_group()
     level.add_argument(
         "-v",

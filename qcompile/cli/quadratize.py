@@ -29,17 +29,7 @@ BinaryQuadraticModel of dimod or cimod, or plain terms such as [[[0,1,2],-1.5],[
 
 def add_commands(commands: Any) -> None:
     """Add `quadratize`."""
-    command = add_command(
-        commands,
-        "quadratize",
-        summary="reduce a polynomial of any degree to a QUBO",
-        example="""
-            qcompile quadratize pubo.json -o qubo.json
-            qcompile quadratize pubo.json --compress -o small-range-qubo.json
-            qcompile quadratize pubo.json --cover greedy --max-ancillas 3 -o small-qubo.json
-        """,
-        takes_data=False,
-    )
+    command = add_command(commands, "quadratize")
     command.description = f"{command.description}{_FILE_HELP}"
     command.add_argument("pubo", metavar="FILE", help="the polynomial (.json, .npz)")
     command.add_argument(

@@ -42,17 +42,7 @@ _OF_TRAININGS: dict[str, Any] = {"rounds": None, "test": 0.0}
 
 def add_commands(commands: Any) -> None:
     """Add `rehearse`."""
-    command = add_command(
-        commands,
-        "rehearse",
-        summary="sample a QUBO, or train, on a simulated machine with its published errors",
-        example="""
-            qcompile rehearse qubo.json --machine advantage2 --draws 2 -n 20
-            qcompile rehearse qubo.json --machine zephyr3 --engine path-integral --draws 2 -n 20
-            qcompile rehearse data.svm --machine zephyr3 --draws 1 -n 20 --rounds 10
-        """,
-        takes_data=False,
-    )
+    command = add_command(commands, "rehearse")
     command.add_argument(
         "problem",
         metavar="FILE",

@@ -20,15 +20,7 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Any) -> None:
     """Add `report`."""
-    command = add_command(
-        commands,
-        "report",
-        summary="show a run as one HTML page: pipeline, qubits, chip, energies, accuracy",
-        example="""
-            qcompile report qubo.json embedding.json samples.json model.json -o report.html
-            qcompile report model.json --data data.svm -o report.html
-        """,
-    )
+    command = add_command(commands, "report")
     command.add_argument(
         "run_",
         nargs="+",

@@ -57,17 +57,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _add_solve_command(commands: Any) -> None:
-    command = add_command(
-        commands,
-        "solve",
-        summary="search for the lowest states of a QUBO, a PUBO or an embedded problem",
-        example="""
-            qcompile solve qubo.json --solver anneal -n 100 -o samples.json
-            qcompile solve pubo.json --solver exact --keep 10
-            qcompile solve qubo.json --embedding embedding.json --solver neal
-        """,
-        takes_data=False,
-    )
+    command = add_command(commands, "solve")
     command.add_argument("problem", metavar="FILE", help="a qubo or pubo file (.json, .npz)")
     command.add_argument(
         "-o", "--output", metavar="FILE", help="write the samples as dimod's SampleSet JSON"
@@ -107,16 +97,7 @@ def _add_solve_command(commands: Any) -> None:
 
 
 def _add_decode_command(commands: Any) -> None:
-    command = add_command(
-        commands,
-        "decode",
-        summary="turn samples into a classifier",
-        example="""
-            qcompile decode samples.json --problem qubo.json -o model.json
-            qcompile decode samples.json --problem qubo.json --validation data.svm
-        """,
-        takes_data=False,
-    )
+    command = add_command(commands, "decode")
     command.add_argument(
         "samples", metavar="SAMPLES", help="a file of solve: dimod's SampleSet JSON"
     )
@@ -133,16 +114,7 @@ def _add_decode_command(commands: Any) -> None:
 
 
 def _add_predict_command(commands: Any) -> None:
-    command = add_command(
-        commands,
-        "predict",
-        summary="apply a classifier to data and print one label per line",
-        example="""
-            qcompile predict model.json new.svm
-            qcompile predict model.json new.svm --decision -o decisions.txt
-            qcompile predict model.json new.csv --probabilities
-        """,
-    )
+    command = add_command(commands, "predict")
     command.add_argument("model", metavar="MODEL", help="a file of decode or train")
     command.add_argument("data", metavar="DATA")
     command.add_argument("-o", "--output", metavar="FILE", help="write the labels to a file")

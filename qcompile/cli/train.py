@@ -73,17 +73,7 @@ _ROUNDS: dict[str, Any] = {
 
 def add_commands(commands: Any) -> None:
     """Add `train`."""
-    command = add_command(
-        commands,
-        "train",
-        summary="train a classifier: in rounds, or by one polynomial as in the paper",
-        example="""
-            qcompile train data.svm --test 0.2 -o model.json
-            qcompile train data.svm --l2 cv --validation 0.2 --test 0.2
-            qcompile train data.svm --order 3 --bits 4 --features 5 -o model.json
-            qcompile train data.svm --on leap --budget 2s --dry-run
-        """,
-    )
+    command = add_command(commands, "train")
     command.add_argument("data", metavar="DATA")
     command.add_argument("-o", "--output", metavar="FILE", help="write the classifier as JSON")
     add_report_option(command)

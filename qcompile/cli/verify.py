@@ -26,17 +26,7 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Any) -> None:
     """Add `verify`."""
-    command = add_command(
-        commands,
-        "verify",
-        summary="prove that a QUBO file holds the problem that it claims to hold",
-        example="""
-            qcompile verify qubo.json --data data.svm
-            qcompile verify qubo.json --pubo pubo.json
-            qcompile verify qubo.json --embedding embedding.json
-        """,
-        takes_data=False,
-    )
+    command = add_command(commands, "verify")
     command.add_argument("qubo", metavar="QUBO", help="a .json or .npz file of qcompile")
     command.add_argument("--data", metavar="DATA", help="the data that it was compiled from")
     command.add_argument("--pubo", metavar="FILE", help="the polynomial that it was made from")

@@ -16,7 +16,7 @@ import pytest
 
 from qcompile import read
 from qcompile.cli import app
-from qcompile.cli.app import _parser, main
+from qcompile.cli.app import _overview, _parser, main
 from tests.cli.lines import commands, examples, prepare, run, run_process
 from tests.passes import PASS
 from tests.sapi import Sapi
@@ -229,6 +229,25 @@ def test_help_and_completion_import_nothing_heavy() -> None:
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
         )
         assert found.stdout.splitlines()[-1] == "heavy: []", arguments
+
+
+def test_the_help_of_all_commands_imports_none_of_them() -> None:
+    code = (
+        "import sys\n"
+        "import qcompile\n"
+        "from qcompile.cli import main\n"
+        "try:\n"
+        "    main(['--help'])\n"
+        "except SystemExit:\n"
+        "    pass\n"
+        "print('numpy' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines()[-1] == "False"
+
+
+def test_the_help_is_that_of_the_parser_with_all_options() -> None:
+    assert _overview().format_help() == _parser().format_help()
 
 
 @pytest.mark.parametrize(
