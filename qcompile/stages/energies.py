@@ -29,7 +29,8 @@ def add_energies(
     sums[0] = energies
     products = sums[1:]
     products[...] = coefficients[:, None]
-    for column in indices.T:
-        products *= columns[column]
-    # a sum of numpy would add in another order than the kernel
-    energies[:] = np.add.accumulate(sums, axis=0, out=sums)[-1]
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite, as in the kernel
+        for column in indices.T:
+            products *= columns[column]
+        # a sum of numpy would add in another order than the kernel
+        energies[:] = np.add.accumulate(sums, axis=0, out=sums)[-1]

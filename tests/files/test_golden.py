@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import qcompile
 from qcompile.cli import main
 from qcompile.reduction.restore import restore
 
+# A number of JSON, but not the digits of a hexadecimal text.
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.])")
 GOLDEN = Path(__file__).parents[1] / "golden" / "0.1.0"
 
 # What 0.1.0 gave for the rows of `default_rng(0).integers(0, 2, (5, logical))`.
@@ -87,6 +90,10 @@ def test_commands_take_the_files(
     assert main(line.format(page=tmp_path / "page.html").split()) == code
 
 
+def numbers(text: str) -> list[float]:
+    return [float(number) for number in _NUMBER.findall(text)]
+
+
 def test_compiling_the_same_rows_gives_the_same_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,11 +102,14 @@ def test_compiling_the_same_rows_gives_the_same_problem(
     emitted = [part for name in names for part in ("--emit", str(tmp_path / name))]
     as_then = ["--scale", "none", "--no-bias", "--l2", "0.025"]
     assert main(["compile", "rows.svm", "--order", "3", "--bits", "2", *as_then, *emitted]) == 0
-    for name in names[1:3]:  # numbers of the moments may differ in the last bit between processors
-        assert (tmp_path / name).read_bytes() == (GOLDEN / name).read_bytes()
+    # the kernels of BLAS, and with them the last bits of moments, differ between processors
+    for name in names[1:3]:
+        now, then = ((at / name).read_text() for at in (tmp_path, GOLDEN))
+        assert _NUMBER.sub("", now) == _NUMBER.sub("", then)
+        assert numbers(now) == pytest.approx(numbers(then), rel=1e-9, abs=1e-12)
     # gates have other strengths since; the products and the polynomial are the same
-    now, then = (qcompile.load_qubo(at / "qubo.json")[0] for at in (tmp_path, GOLDEN))
-    assert now.ancillas.factors.tolist() == then.ancillas.factors.tolist()
-    terms, terms_then = restore(now).to_dict(), restore(then).to_dict()
+    qubo, qubo_then = (qcompile.load_qubo(at / "qubo.json")[0] for at in (tmp_path, GOLDEN))
+    assert qubo.ancillas.factors.tolist() == qubo_then.ancillas.factors.tolist()
+    terms, terms_then = restore(qubo).to_dict(), restore(qubo_then).to_dict()
     assert terms == pytest.approx({key: terms_then.get(key, 0.0) for key in terms}, abs=1e-12)
     assert all(abs(terms_then[key]) < 1e-12 for key in terms_then.keys() - terms.keys())
