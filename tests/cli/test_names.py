@@ -115,6 +115,8 @@ IN_PYTHON = {
     "options": "a record of options",
     "preparation": "a record of options",
     "by_name": "the options by name",
+    "begin": "a classifier; the command trains from the data alone",
+    "probabilities": "the command always calibrates",
     "folds": "the option is --cv",
     "source": "a positional argument",
     "reference": "stored in the file",
