@@ -90,6 +90,8 @@ if _TYPE_CHECKING:  # at run time `__getattr__` imports a name when it is first 
     from qcompile.stages.table import TableColumn, TableSchema
     from qcompile.training.calibrate import calibrate
     from qcompile.training.cross_validation import cross_validate
+    from qcompile.training.explain import Explanation, FeatureWeight, Suspects, explain
+    from qcompile.training.label_noise import LabelNoise
     from qcompile.training.leap_cost import TrainingCost
     from qcompile.training.leap_job import TrainingJob
     from qcompile.training.leap_machine import LeapMachine
@@ -110,10 +112,13 @@ __all__ = [
     "EmbeddingNotFound",
     "Encoding",
     "ExpectedLoss",
+    "Explanation",
+    "FeatureWeight",
     "FormatError",
     "InputError",
     "Job",
     "Judgement",
+    "LabelNoise",
     "LeapError",
     "LeapMachine",
     "LocalFit",
@@ -141,6 +146,7 @@ __all__ = [
     "SolveOptions",
     "Step",
     "Submission",
+    "Suspects",
     "TableColumn",
     "TableSchema",
     "Temperature",
@@ -170,6 +176,7 @@ __all__ = [
     "embed",
     "estimate",
     "expected_loss",
+    "explain",
     "find_copies",
     "find_embedding",
     "fit_around",
@@ -407,6 +414,8 @@ _MODULES = {
     ),
     "training.calibrate": ("calibrate",),
     "training.cross_validation": ("cross_validate",),
+    "training.explain": ("Explanation", "FeatureWeight", "Suspects", "explain"),
+    "training.label_noise": ("LabelNoise",),
     "training.leap_cost": ("TrainingCost",),
     "training.leap_job": ("TrainingJob",),
     "training.leap_machine": ("LeapMachine",),

@@ -127,7 +127,7 @@ COMMANDS = {
         (
             "qcompile predict model.json new.svm",
             "qcompile predict model.json new.svm --decision -o decisions.txt",
-            "qcompile predict model.json new.csv --probabilities",
+            "qcompile predict rounds.json new.svm --probabilities",
         ),
     ),
     "train": About(
@@ -139,6 +139,15 @@ COMMANDS = {
             "qcompile train data.svm --order 3 --bits 4 --features 5 -o model.json",
             "qcompile train data.svm --on leap --budget 2s --dry-run",
         ),
+    ),
+    "explain": About(
+        "explain",
+        "show the weights of a classifier by name, and rows that are likely mislabelled",
+        (
+            "qcompile explain model.json",
+            "qcompile explain model.json --data data.svm --suspects suspects.csv",
+        ),
+        takes_data=False,
     ),
     "rehearse": About(
         "rehearse",

@@ -15,6 +15,7 @@ from qcompile.data.prepare import checked_rows, from_arrays
 from qcompile.data.read import read, read_rows
 from qcompile.data.split import add_noise, shuffle
 from qcompile.data.table import read_table
+from qcompile.data.table_layout import TableOptions
 from qcompile.errors import InputError, QcompileError
 from qcompile.stages.arrays import Matrix, frozen
 from qcompile.stages.classifier import Classifier
@@ -25,7 +26,7 @@ from qcompile.stages.problem import Problem
 from qcompile.stages.source import Source
 from qcompile.stages.table import TableSchema
 
-__all__ = ["prepared", "raw_rows", "recorded_rows", "same_rows"]
+__all__ = ["labelled_rows", "prepared", "raw_rows", "recorded_rows", "same_rows"]
 
 
 # Rows that are looked at without being asked for are few: entries of the table, bytes of the file.
@@ -120,6 +121,31 @@ def prepared(data: DataSource, problem: Problem | Classifier) -> Dataset:
     )
     _check_labels(data, labels, preparation)
     return Dataset(preparation.apply(rows), frozen(preparation.signs(labels)), preparation)
+
+
+def labelled_rows(data: DataSource, model: Classifier, *, label: str | None = None) -> Dataset:
+    """Read raw rows with known labels, in their own order, as wide as those of training.
+
+    `label` names the label column of a table if it is another than in training.
+    """
+    made, is_table = model.preparation, kind_of(data) == "table"
+    name = data if is_path(data) else "data"
+    if label is not None and not is_table:
+        raise InputError(f"{name}: label= is for tables, which have columns with names")
+    if is_table and made.table is None:
+        x, labels, _, _ = read_table(table_of(data), TableOptions(label))
+        rows: Matrix = x
+    else:
+        table = made.table
+        table = table.with_label(label) if table is not None and label is not None else table
+        rows, labels = raw_rows(data, made.raw_features, model.source.index_base, table=table)
+    _check_labels(data, labels, made)
+    if rows.shape[1] != made.raw_features:
+        raise InputError(
+            f"{name}: {rows.shape[1]} features, expected {made.raw_features} as in training"
+        )
+    raw = Preparation(made.raw_features, made.positive, made.negative, names=made.names)
+    return Dataset(rows, frozen(raw.signs(labels)), raw)
 
 
 def raw_rows(

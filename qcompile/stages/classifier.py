@@ -91,6 +91,19 @@ class Classifier(Displayed):
         own = self.weights[:-1] if made.bias else self.weights
         return np.asarray(columns[own != 0], dtype=np.int64)
 
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the raw columns; "column 1" and so on, as the file counts, if they have none.
+
+        >>> Classifier(np.array([1.0, 2.0]), Preparation(2)).column_names
+        ('column 1', 'column 2')
+        """
+        made = self.preparation
+        if made.names is not None:
+            return made.names
+        base = 1 if self.source.index_base is None else self.source.index_base
+        return tuple(f"column {number + base}" for number in range(made.raw_features))
+
     def raw_weights(self) -> tuple[Floats, float]:
         """Return a weight for each raw column, in units of the data, and the intercept.
 

@@ -85,6 +85,17 @@ class TableSchema(Displayed):
         """The columns that give features."""
         return tuple(column for column in self.columns if column.kind in ("number", "text"))
 
+    def with_label(self, name: str) -> TableSchema:
+        """Return the same features with another label column.
+
+        >>> TableSchema((TableColumn("age"), TableColumn("sick", "label"))).with_label("ill").label
+        'ill'
+        """
+        if any(column.name == name for column in self.used):
+            raise InputError(f"label {shown(name)} is a column that the features are made of")
+        kept = [c for c in self.columns if c.kind != "label" and c.name != name]
+        return TableSchema((*kept, TableColumn(name, "label")))
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for a file."""
         return {"columns": [_column_to_dict(column) for column in self.columns]}

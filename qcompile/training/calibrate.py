@@ -18,7 +18,7 @@ from qcompile.errors import InputError
 from qcompile.moments.unit_rows import UnitRows
 from qcompile.runtime import cluster
 from qcompile.runtime.progress import muted
-from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.arrays import Floats, frozen, row_norms
 from qcompile.stages.calibration import Calibration
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
@@ -100,16 +100,17 @@ def _lowest(d: Floats, target: Floats, count: Floats) -> tuple[float, float]:
 
     def entropy(at: Floats) -> float:
         logits = at[0] * d + at[1]
-        return float(count @ (np.logaddexp(0, logits) - target * logits))
+        return float((count * (np.logaddexp(0, logits) - target * logits)).sum())
 
-    mean = float(count @ target / count.sum())
+    mean = float((count * target).sum() / count.sum())
     flat = np.array([0.0, np.log(mean / (1 - mean))])
     at, value = flat, entropy(flat)
     for _ in range(_STEPS):
         p = expit(at[0] * d + at[1])
         rest, curve = count * (p - target), count * p * (1 - p) + 1e-12
-        slope = np.array([rest @ d, rest.sum()])
-        square = np.array([[curve @ (d * d), curve @ d], [curve @ d, curve.sum()]])
+        slope = np.array([(rest * d).sum(), rest.sum()])
+        across = (curve * d).sum()
+        square = np.array([[(curve * d * d).sum(), across], [across, curve.sum()]])
         step = np.linalg.solve(square + 1e-12 * np.trace(square) * np.eye(2), slope)
         share = 1.0
         while (after := entropy(at - share * step)) > value - 1e-4 * share * float(slope @ step):
@@ -130,12 +131,14 @@ def held_out_decisions(
     preparation: PrepareOptions | None = None,
     folds: int = FOLDS,
     seed: int = 0,
+    unit_rows: bool = False,
 ) -> Floats:
     """Return the decision about each row by a classifier that was trained without its fold.
 
     The classifiers minimise the objective of the rounds by L-BFGS, at the price `l2` of the
     weights; None is the price that needs no search. `preparation` is for raw rows: each fold is
-    prepared like the others, which do not know it.
+    prepared like the others, which do not know it. `unit_rows` divides each decision by the length
+    of its row.
     """
     decisions = np.zeros(len(data))
     with cluster.locally(), muted():
@@ -146,7 +149,11 @@ def held_out_decisions(
             if preparation is not None:
                 rows = preparation.apply(rows)
                 tested = prepare(tested, like=rows)
-            decisions[held] = np.asarray(tested.x @ _lowest_weights(rows, l2))
+            found = np.asarray(tested.x @ _lowest_weights(rows, l2))
+            if unit_rows:
+                norms = row_norms(tested.x)
+                found = np.divide(found, norms, out=np.zeros_like(found), where=norms > 0)
+            decisions[held] = found
     return frozen(decisions)
 
 

@@ -29,6 +29,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "embed qubo.json --machine advantage -o embedding.json --target target.json",
             "solve qubo.json --solver exact -o samples.json",
             "decode samples.json --problem qubo.json -o model.json",
+            "train data.svm --solver descent -o rounds.json",
         ):
             assert main([*shlex.split(line), "-q"]) == 0, line
         spins = dimod.BinaryQuadraticModel({"a": 1.0}, {("a", "b"): -1.0}, 0.0, "SPIN")

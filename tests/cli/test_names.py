@@ -34,6 +34,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any] | type, ...]] = {
     "rehearse": (qcompile.rehearse, qcompile.rehearse_training),
     "decode": (qcompile.decode,),
     "train": (qcompile.train, TrainOptions, qcompile.LeapMachine, qcompile.Patience),
+    "explain": (qcompile.explain,),
     "submit": (qcompile.submit, qcompile.Patience),
     "resume": (qcompile.resume, qcompile.Patience),
     "cancel": (qcompile.cancel, qcompile.Patience),
@@ -92,6 +93,7 @@ OWN = {
         "yes": "confirm= is a function that may ask",
         "job_label": "label of a LeapMachine; label= is a column of a table",
     },
+    "explain": {"suspects": "Explanation.suspects"},
     "solve": {"embedding": "with_chains(qubo, embedding) makes the problem to solve"},
     "submit": {
         "annealing_time": "one of parameters=",
