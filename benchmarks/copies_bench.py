@@ -24,7 +24,7 @@ from minorminer.utils.parallel_embeddings import find_multiple_embeddings
 from qcompile import Machine, Pubo, Qubo, complete_copies, find_copies, load_machine, quadratize
 
 
-def _cubic(bits: int) -> Qubo:
+def complete_cubic(bits: int) -> Qubo:
     """Return the QUBO of a cubic with every term of up to 3 of its bits."""
     rng = np.random.default_rng(0)
     sets = [c for size in (1, 2, 3) for c in combinations(range(bits), size)]
@@ -66,8 +66,8 @@ def main() -> None:
     bits, variables = (4, 5) if small else (8, 31)
     zephyr = load_machine("zephyr3" if small else "advantage2")
     pegasus = load_machine("pegasus4" if small else "advantage")
-    find_copies(_cubic(4), "zephyr3", copies=2)  # compiles the kernels
-    qubo = _cubic(bits)
+    find_copies(complete_cubic(4), "zephyr3", copies=2)  # compiles the kernels
+    qubo = complete_cubic(bits)
     cubic = nx.Graph(zip(qubo.first.tolist(), qubo.second.tolist(), strict=True))
 
     def theirs(problem: nx.Graph, machine: Machine) -> Callable[[], list[Mapping[int, Any]]]:

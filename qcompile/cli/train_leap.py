@@ -152,7 +152,8 @@ def _in_words(cost: TrainingCost) -> dict[str, Any]:
         "solver": f"{cost.solver} (qpu)",
         "weights": f"{cost.weights}, {cost.step_bits} bits a round"
         + (f", in {cost.blocks} blocks" if cost.blocks > 1 else ""),
-        "qubits": f"{cost.qubits}, longest chain {cost.longest_chain}",
+        "qubits": f"{cost.qubits}, longest chain {cost.longest_chain}"
+        + (f", {cost.copies} step sizes at once" if cost.copies > 1 else ""),
         "rounds": f"up to {cost.rounds}, of {cost.reads} reads",
         "QPU access time": "not known",
     }

@@ -3,6 +3,7 @@
 All copies are programmed and annealed together, so one anneal gives as many samples.
 
 1. Find chains on a small window of the machine's graph, and shapes near them (`copies_shapes`).
+   Shapes of small cubics that fill whole cells are known beforehand (`copies_known`).
 2. Search for a lattice: a few shapes that repeat without overlap, in small units of every form.
 3. Lay the densest lattices over the chip, and anneal the copies with a few more of them.
 4. Give every piece of a chain a track, and check all copies on the working graph.
@@ -11,18 +12,34 @@ All copies are programmed and annealed together, so one anneal gives as many sam
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qcompile.embedding.complete import clique_on, complete_chains, complete_qubo
+from qcompile.embedding.complete import (
+    clique_on,
+    complete_chains,
+    complete_qubo,
+    largest_clique,
+)
+from qcompile.embedding.copies_known import known_shapes
 from qcompile.embedding.copies_lattice import chip_ground, laid, lattices, packed
 from qcompile.embedding.copies_refill import refilled
-from qcompile.embedding.copies_shapes import Shape, places_of, shapes_near, variants_of
+from qcompile.embedding.copies_shapes import (
+    Shape,
+    on_fewest_places,
+    places_of,
+    shape_of,
+    shapes_near,
+    variants_of,
+)
 from qcompile.embedding.copies_tracks import Chains, chains_on_tracks, mended_copies
 from qcompile.embedding.embed import EmbeddingNotFound, find_embedding
 from qcompile.embedding.kernel_input import KernelInput, Owner, trimmed
@@ -33,7 +50,7 @@ from qcompile.stages.embedded import Embedding, check_embedding, problem_id
 from qcompile.stages.machine import Machine
 from qcompile.stages.qubo import Qubo
 
-__all__ = ["Copies", "complete_copies", "find_copies"]
+__all__ = ["Copies", "complete_copies", "find_copies", "largest_of_copies"]
 
 Copies: TypeAlias = int | Literal["auto"]
 Ints = NDArray[np.int32]
@@ -41,6 +58,8 @@ Ints = NDArray[np.int32]
 _MOST_SHAPES = 120
 _FEW = 4  # up to so many copies, the rest of the chip is searched for more
 _QUBITS_EACH = 12  # of a window, for each variable
+_REMEMBERED = 32  # machines and sizes of complete graphs
+_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.3, 0.1)  # of the largest complete graph to expect
 
 
 def find_copies(
@@ -77,7 +96,8 @@ def find_copies(
     if copies == 1:
         first = embedding or find_embedding(qubo, machine, seed=seed, time_limit=time_limit)
         return (first,)
-    packed = _Packing(qubo, machine, seed, deadline).run(embedding)
+    wanted = math.inf if copies == "auto" else copies
+    packed = _Packing(qubo, machine, seed, deadline, wanted).run(embedding)
     if copies != "auto":
         packed = sorted(packed, key=lambda chains: sum(map(len, chains)))[:copies]
     enough(len(packed), copies, machine)
@@ -104,8 +124,32 @@ def complete_copies(
     check_copies(copies)
     if variables < 1 or copies == 1:
         return (replace(complete_chains(machine, variables), method="copies"),)
+    return _complete_copies(machine, variables, copies)
+
+
+def largest_of_copies(machine: MachineSource, copies: int, variables: int) -> int:
+    """Return how many variables complete graphs have of which so many copies fit on a machine.
+
+    It is at most `variables`, and found by trying a few smaller numbers; 0 if none fits.
+    """
+    machine = load_machine(machine)
+    # the qubits of a complete graph grow with the square of its variables
+    most = largest_clique(machine) / math.sqrt(copies)
+    tried = [variables, *(int(most * share) for share in _SHARES)]
+    for number in tried:
+        if 0 < number <= min(variables, 1.5 * most):
+            with suppress(InputError):
+                _complete_copies(machine, number, copies)
+                return number
+    return 0
+
+
+@lru_cache(_REMEMBERED)
+def _complete_copies(machine: Machine, variables: int, copies: Copies) -> tuple[Embedding, ...]:
+    """Return what `complete_copies` returns; it is the same in every round of a training."""
     qubo = complete_qubo(variables)
-    packed = _Packing(qubo, machine, 0, np.inf, lattice=False).run(None)
+    wanted = math.inf if copies == "auto" else copies
+    packed = _Packing(qubo, machine, 0, np.inf, wanted, lattice=False).run(None)
     if not packed:  # busclique takes minutes on a large damaged graph; it refuses what does not fit
         packed = [complete_chains(machine, variables).chains]
     if copies != "auto":
@@ -135,12 +179,13 @@ def enough(found: int, copies: Copies, machine: Machine) -> None:
 
 @dataclass
 class _Packing:
-    """One search for copies; `best` are the chains of most copies so far."""
+    """One search for copies, which ends early with `wanted`; `best` are the most so far."""
 
     qubo: Qubo
     machine: Machine
     seed: int
     deadline: float
+    wanted: float = math.inf
     lattice: bool = True
 
     def __post_init__(self) -> None:
@@ -166,7 +211,7 @@ class _Packing:
 
     @property
     def _late(self) -> bool:
-        return time.monotonic() >= self.deadline
+        return len(self.best) >= self.wanted or time.monotonic() >= self.deadline
 
     def _start(self, embedding: Embedding | None) -> tuple[Owner, KernelInput] | None:
         """Return chains on a window of the graph, or None if there are none."""
@@ -189,15 +234,28 @@ class _Packing:
         return None
 
     def _on_lattices(self, start: tuple[Owner, KernelInput]) -> None:
-        """Pack shapes near the given chains."""
-        found = shapes_near(*start, seed=self.seed, most=_MOST_SHAPES)
-        shapes, variants = variants_of(found, self.places)
+        """Pack shapes near the given chains; if a few copies are wanted, these chains may do."""
         ground = chip_ground(self.places)
-        starts: list[Ints] = [np.zeros((0, 3), dtype=np.int32)]
+        known = known_shapes(self.qubo, self.machine)
+        nothing = np.zeros((0, 3), dtype=np.int32)
+        if self.wanted < math.inf:
+            given = shape_of(*start, places_of(start[1].machine))
+            shapes, variants = variants_of([*known, given], self.places)
+            for copies in packed(nothing, variants, ground, self.seed, lambda: True):
+                self._offer(shapes, copies)
+            if self._late:
+                return
+        found = shapes_near(*start, seed=self.seed, most=_MOST_SHAPES)
+        shapes, variants = variants_of([*known, *found], self.places)
+        starts: list[Ints] = [nothing]
         half = (time.monotonic() + self.deadline) / 2  # the other half is for the chip
-        if self.lattice:
-            for unit in lattices(variants, ground, self.seed, lambda: time.monotonic() > half):
-                starts.append(laid(unit, variants, ground))
+        sites = np.inf
+        for chosen in (on_fewest_places(variants), variants) if self.lattice else ():
+            for unit in lattices(
+                chosen, ground, self.seed, lambda: time.monotonic() > half, below=sites
+            ):
+                starts.append(laid(unit, chosen, ground))
+                sites = unit.sites
         starts.sort(key=len, reverse=True)
         for copies in packed(starts[0], variants, ground, self.seed, lambda: self._late):
             self._offer(shapes, copies)

@@ -20,19 +20,32 @@ Ints = NDArray[np.int32]
 
 
 @jit
+def _places_used(owner: Ints, place: Ints, mark: Ints, now: int) -> int:
+    """Return the number of places with a qubit of a chain; `mark` has older numbers than `now`."""
+    count = 0
+    for q in range(len(owner)):
+        if owner[q] >= 0 and mark[place[q]] != now:
+            mark[place[q]] = now
+            count += 1
+    return count
+
+
+@jit
 def walk_shapes(
     layout: Layout,
     moves: int,
     seed: int,
     cycle: int,
     most: int,
+    weight: float,
     place: Ints,
     seen: NDArray[np.uint64],
     out: Ints,
 ) -> int:
     """Record chains of at most `most` qubits that lie on different places; return their number.
 
-    Each cycle begins with chains that were recorded, heats them and cools them down again.
+    Each cycle begins with chains that were recorded, heats them and cools them down again. A place
+    with a chain on it counts as `weight` qubits.
     """
     state = generator(seed)
     qubits, variables = len(layout.owner), len(layout.head)
@@ -40,25 +53,30 @@ def walk_shapes(
     old = np.empty(qubits, dtype=np.int32)
     log = np.empty(2 * qubits, dtype=np.int32)
     code = np.empty(place.max() + 1, dtype=np.uint64)
+    mark = np.full(len(code), -1, dtype=np.int32)
     for i in range(len(code)):
         code[i] = np.uint64(uniform(state) * 9007199254740992.0) * np.uint64(2654435761)
     hot, cold = 2.0, 0.3
     cooling, temperature = (cold / hot) ** (1.0 / cycle), hot
-    cost, found = layout.size.sum(), 0
+    size, found = layout.size.sum(), 0
+    used = _places_used(layout.owner, place, mark, 0)
     for move in range(moves):
         if move % cycle == 0:
             temperature = hot
             if found:
                 place_chains(layout, out[int(uniform(state) * found)])
-                cost = layout.size.sum()
+                size = layout.size.sum()
+                used = _places_used(layout.owner, place, mark, 2 * move + 1)
         temperature *= cooling
         v = int(uniform(state) * variables)
         change, logged, count = relay_chain(layout, v, state, buffer, old, log, 1)
-        if change > 0 and uniform(state) >= np.exp(-change / temperature):
+        now = _places_used(layout.owner, place, mark, 2 * move + 2)
+        worse = change + weight * (now - used)
+        if worse > 0 and uniform(state) >= np.exp(-worse / temperature):
             restore_chain(layout, v, old, count, log, logged)
             continue
-        cost += change
-        if cost <= most:
+        size, used = size + change, now
+        if size <= most:
             total = np.uint64(0)
             for q in range(qubits):
                 if layout.owner[q] >= 0:
@@ -66,7 +84,8 @@ def walk_shapes(
             slot = int(total % np.uint64(len(seen)))
             if seen[slot] != total:
                 seen[slot] = total
-                out[found] = layout.owner
+                for q in range(qubits):
+                    out[found, q] = layout.owner[q]
                 found += 1
                 if found == len(out):
                     break

@@ -32,6 +32,11 @@ class Lattice:
     height: int
     shift: int
 
+    @property
+    def sites(self) -> float:
+        """The sites of a unit for each of its copies."""
+        return self.width * self.height / len(self.copies)
+
 
 def chip_ground(places: Places) -> Ground:
     """Return the ground of a whole chip: its places and how many qubits of each work."""
@@ -51,9 +56,12 @@ def _unit_ground(width: int, height: int, shift: int, kinds: int, room: int, rea
 
 
 def lattices(
-    variants: Variants, chip: Ground, seed: int, late: Callable[[], bool]
+    variants: Variants, chip: Ground, seed: int, late: Callable[[], bool], below: float = np.inf
 ) -> Iterator[Lattice]:
-    """Yield lattices without overlap, the densest that are found and no others."""
+    """Yield lattices without overlap, the densest that are found and no others.
+
+    Only units of less than `below` sites for each copy are tried.
+    """
     from qcompile.embedding.copies_kernel import anneal_copies
 
     kinds, room = len(chip.room) // chip.sites, int(chip.room.max())
@@ -64,6 +72,7 @@ def lattices(
         for copies in range(1, _MOST_IN_UNIT + 1)
         for area in range(1, chip.sites // 2)
         if least * copies <= kinds * room * area <= _LOOSEST * least * copies
+        and area < below * copies
     ]
     best = np.inf
     for density, copies, area in sorted(units):

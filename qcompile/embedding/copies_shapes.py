@@ -19,11 +19,22 @@ from qcompile.embedding.copies_records import Variants
 from qcompile.embedding.kernel_input import KernelInput, Owner
 from qcompile.stages.machine import Machine
 
-__all__ = ["Places", "Shape", "oriented", "places_of", "shape_of", "shapes_near", "variants_of"]
+__all__ = [
+    "Places",
+    "Shape",
+    "on_fewest_places",
+    "oriented",
+    "places_of",
+    "shape_of",
+    "shapes_near",
+    "variants_of",
+]
 
 Ints = NDArray[np.int32]
 _ORIENTATIONS = 8
-_MOVES, _CYCLE = 60_000, 300  # of the walk: about a second
+_MOVES, _CYCLE = 40_000, 300  # of a walk: about half a second
+_PLACE = 2.0  # qubits that a place counts as, in the second walk
+_MOST_DENSE = 100  # chains on the fewest places, of which many are the same shape
 _MOST_FOUND = 4000
 _MORE_QUBITS = 1.1  # shapes may have this many times the qubits of the smallest, or 2 more
 _NEAR = 24
@@ -180,7 +191,7 @@ def _pieces(owner: Owner, inputs: KernelInput, places: Places) -> Ints:
 def shapes_near(owner: Owner, inputs: KernelInput, *, seed: int, most: int) -> list[Shape]:
     """Return different shapes of chains for a problem, found by changing the given chains.
 
-    Those with the fewest qubits come first, then those on the fewest places.
+    Those on the fewest places come first, then those with the fewest qubits.
     """
     from qcompile.embedding.chain_kernels import layout_of
     from qcompile.embedding.copies_kernel import walk_shapes
@@ -189,17 +200,21 @@ def shapes_near(owner: Owner, inputs: KernelInput, *, seed: int, most: int) -> l
     room = places.room
     place = np.ravel_multi_index((places.kind, places.x, places.y), room.shape).astype(np.int32)
     least = int((owner >= 0).sum())
-    layout = layout_of(inputs.graph, inputs.problem, owner)
-    rows = np.empty((_MOST_FOUND, inputs.qubits), dtype=np.int32)
     seen = np.zeros(1 << 16, dtype=np.uint64)
     limit = max(least + 2, int(least * _MORE_QUBITS))
-    count = walk_shapes(layout, _MOVES, seed, _CYCLE, limit, place, seen, rows)
-    found = [owner, *rows[:count]]
-    sizes = [(int((row >= 0).sum()), len(np.unique(place[row >= 0])), i)
-             for i, row in enumerate(found)]  # fmt: skip
+    found = [owner]
+    for weight in (0.0, _PLACE):
+        layout = layout_of(inputs.graph, inputs.problem, owner)
+        rows = np.empty((_MOST_FOUND, inputs.qubits), dtype=np.int32)
+        count = walk_shapes(layout, _MOVES, seed, _CYCLE, limit, weight, place, seen, rows)
+        found += list(rows[:count])
+    sizes = [(int((row >= 0).sum()), len(np.unique(place[row >= 0]))) for row in found]
+    order = np.array(sizes, dtype=np.int64)
+    small = np.lexsort((order[:, 1], order[:, 0]))
+    dense = np.lexsort((order[:, 0], order[:, 1]))[:_MOST_DENSE]
     shapes: list[Shape] = []
     known: set[tuple[tuple[int, int, int, int], ...]] = set()
-    for _, _, i in sorted(sizes):
+    for i in [*dense.tolist(), *small.tolist()]:
         shape = shape_of(found[i], inputs, places)
         if shape.cells not in known:
             known.update(way.cells for way in oriented(shape, places))
@@ -211,8 +226,6 @@ def shapes_near(owner: Owner, inputs: KernelInput, *, seed: int, most: int) -> l
 
 def variants_of(shapes: list[Shape], places: Places) -> tuple[list[Shape], Variants]:
     """Return the shapes in every orientation, and their places as the kernels need them."""
-    from qcompile.embedding.copies_kernel import nearest_variants
-
     every: dict[tuple[tuple[int, int, int, int], ...], Shape] = {}
     for shape in shapes:
         for way in oriented(shape, places):
@@ -222,7 +235,20 @@ def variants_of(shapes: list[Shape], places: Places) -> tuple[list[Shape], Varia
     for i, cells in enumerate(every):
         table[:, i, : len(cells)] = np.array(cells).T
     counts = np.array([len(cells) for cells in every], dtype=np.int32)
-    kinds = len(places.upright)
+    return list(every.values()), _with_near(table, counts, len(places.upright))
+
+
+def _with_near(table: Ints, counts: Ints, kinds: int) -> Variants:
+    """Return shapes in every orientation with the ones that are near each."""
+    from qcompile.embedding.copies_kernel import nearest_variants
+
     kind, x, y, count = (np.ascontiguousarray(part) for part in table)
     near = nearest_variants(kind, x, y, count, counts, kinds, _NEAR)
-    return list(every.values()), Variants(kind, x, y, count, counts, near)
+    return Variants(kind, x, y, count, counts, near)
+
+
+def on_fewest_places(variants: Variants) -> Variants:
+    """Return the first of these shapes: those on the fewest places, which may fill a chip best."""
+    end = int(np.argmax(np.append(variants.places != variants.places[0], True)))
+    table = np.stack([variants.kind, variants.x, variants.y, variants.qubits])[:, :end]
+    return _with_near(table, variants.places[:end].copy(), int(variants.kind.max()) + 1)

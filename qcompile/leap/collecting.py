@@ -34,7 +34,14 @@ from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import Samples, merged
 
-__all__ = ["choose_strength", "collect", "decode_job", "fetch_lost_answers_again", "read_copies"]
+__all__ = [
+    "choose_strength",
+    "collect",
+    "decode_copies",
+    "decode_job",
+    "fetch_lost_answers_again",
+    "read_copies",
+]
 
 
 _log = logging.getLogger("qcompile")
@@ -171,11 +178,10 @@ def read_copies(job: Job, part: Part, repair: str) -> tuple[Samples, ...]:
     """Read the samples of each copy of a part of a QPU's job."""
     path = job.file(job.answer_path(part).name)
     with guarded.explained(path):
-        problem = job.problem()
-        assert isinstance(problem, Qubo) and part.reads is not None
+        assert part.reads is not None
         return answers.read_qpu_answer(
             _answer_in(path),
-            program_of(job, part, problem),
+            program_of(job, part, job.qubos()),
             part.reads,
             repair=repair,
             complete="max_answers" not in part.parameters,
@@ -213,15 +219,12 @@ def choose_strength(job: Job) -> None:
 def decode_job(job: Job) -> tuple[Samples, Classifier | None]:
     """Decode the answers, and write the samples and the classifier to the job's folder.
 
-    There is no classifier if the problem was not compiled from data.
+    There is no classifier if the problem was not compiled from data. The samples are those of the
+    first problem if copies are different.
     """
-    answered = [part for part in job.parts if job.state(part).stage == ANSWERED]
-    lost = [(part, job.state(part)) for part in job.parts if part not in answered]
-    if not answered:
-        reasons = "; ".join(dict.fromkeys(f"{state.stage}: {state.message}" for _, state in lost))
-        raise LeapError(f"no part was answered ({reasons})")
-    for part, state in lost:
-        _log.warning("warning: part %d %s: %s", part.number, state.stage, state.message)
+    if job.different:
+        return decode_copies(job)[0], None
+    answered = _answered(job)
     parts = [_read_answer(job, part) for part in answered]
     if not sum(map(len, parts)):
         raise LeapError('every sample has a broken chain, and repair="discard" removes them all')
@@ -237,6 +240,36 @@ def decode_job(job: Job) -> tuple[Samples, Classifier | None]:
             save_classifier(classifier, job.folder / "model.json")
         save_samples(found, job.folder / "samples.json")
     return found, classifier
+
+
+def decode_copies(job: Job) -> tuple[Samples, ...]:
+    """Decode the answers to different problems, and write the samples of each to the folder.
+
+    There are fewer than problems if the solver's working graph had no room for all of them.
+    """
+    answered = _answered(job)
+    parts = [read_copies(job, part, job.repair) for part in answered]
+    found = []
+    for copies in zip(*parts, strict=False):
+        own = merged(copies, _info(job, answered, list(copies)))
+        found.append(own.lowest(len(own)))
+    with atomic.replacing(), atomic.all_or_nothing():
+        for number, samples in enumerate(found[1:], 2):
+            save_samples(samples, job.folder / f"samples-{number}.json")
+        save_samples(found[0], job.folder / "samples.json")
+    return tuple(found)
+
+
+def _answered(job: Job) -> list[Part]:
+    """Return the parts with an answer, or raise LeapError if there are none."""
+    answered = [part for part in job.parts if job.state(part).stage == ANSWERED]
+    lost = [(part, job.state(part)) for part in job.parts if part not in answered]
+    if not answered:
+        reasons = "; ".join(dict.fromkeys(f"{state.stage}: {state.message}" for _, state in lost))
+        raise LeapError(f"no part was answered ({reasons})")
+    for part, state in lost:
+        _log.warning("warning: part %d %s: %s", part.number, state.stage, state.message)
+    return answered
 
 
 def _descended(problem: Pubo | Qubo, found: Samples) -> Samples:

@@ -36,7 +36,7 @@ from qcompile.stages.embedded import Embedding
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 
-__all__ = ["JOB_ID", "Job", "data_folder", "digest_of", "jobs_folder"]
+__all__ = ["JOB_ID", "Job", "data_folder", "digest_of", "jobs_folder", "problem_file"]
 
 
 _log = logging.getLogger("qcompile")
@@ -49,7 +49,8 @@ class Job(JobFolder):
     The fields other than `folder` are the content of ``job.json`` in its order; they never change.
     How far the parts have come is read from the folder each time it is asked for. `account` is a
     keyed digest of the token, `digests` has the SHA-256 of the files that must not change. `copies`
-    is the number of copies of the problem on a QPU, `post` what is done to the samples.
+    is the number of copies of the problem on a QPU, `post` what is done to the samples. If copies
+    are `different`, each is a problem of its own: ``problem.npz``, ``problem-2.npz`` and so on.
     """
 
     folder: Path
@@ -70,6 +71,7 @@ class Job(JobFolder):
     parts: tuple[Part, ...]
     copies: int = 1
     post: str = "none"
+    different: bool = False
 
     def _line(self) -> str:
         return f"{quoted(self.id)}, {many(len(self.parts), 'part')} for {quoted(self.solver.name)}"
@@ -89,7 +91,7 @@ class Job(JobFolder):
         """Return the content of job.json as plain values."""
         content = {field.name: getattr(self, field.name) for field in fields(self)}
         del content["folder"]
-        for name, default in (("copies", 1), ("post", "none")):
+        for name, default in (("copies", 1), ("post", "none"), ("different", False)):
             if content[name] == default:  # earlier versions did not have it
                 del content[name]
         return content | {
@@ -124,17 +126,24 @@ class Job(JobFolder):
             parts=_parts_from(values["parts"], values["id"]),
             copies=_copies_from(values.get("copies", 1)),
             post=str(values.get("post", "none")),
+            different=values.get("different") is True,
         )
 
     # --- what was asked for ----------------------------------------------------------------
 
-    def problem(self) -> Pubo | Qubo:
-        """Read the problem, or raise FormatError if it is not the one that was submitted."""
-        path = self.file("problem.npz")
+    def problem(self, number: int = 1) -> Pubo | Qubo:
+        """Read a problem, or raise FormatError if it is not the one that was submitted."""
+        path = self.file(problem_file(number))
         self.check_digest(path)
         if guarded.kind_of(path) == "qcompile.pubo":
             return pubo.load_pubo(path)
         return qubo.load_qubo(path)[0]
+
+    def qubos(self) -> tuple[Qubo, ...]:
+        """Read the problems that a QPU is sent: one, or one for each copy if they are different."""
+        count = self.copies if self.different else 1
+        found = [self.problem(number) for number in range(1, count + 1)]
+        return tuple(own for own in found if isinstance(own, Qubo))  # a QPU is sent nothing else
 
     def embedding(self, part: Part) -> Embedding:
         """Read the chains that a part was sent with: those of its first copy."""
@@ -206,6 +215,15 @@ class Job(JobFolder):
                 return FAILED if FAILED in stages else CANCELLED
             return DONE if (self.folder / "samples.json").exists() else ANSWERED
         return min(stages, key=STAGES.index)
+
+
+def problem_file(number: int) -> str:
+    """Return the name of the file with one of the problems of a job.
+
+    >>> problem_file(1), problem_file(2)
+    ('problem.npz', 'problem-2.npz')
+    """
+    return "problem.npz" if number == 1 else f"problem-{number}.npz"
 
 
 def _copies_from(value: Any) -> int:

@@ -23,7 +23,7 @@ from qcompile.files import atomic, guarded, pubo, qubo
 from qcompile.files.embedding import save_embedding
 from qcompile.leap.copies import copies_file, save_copies
 from qcompile.leap.folder import JOB_ID, digest_of, jobs_folder
-from qcompile.leap.job import Job
+from qcompile.leap.job import Job, problem_file
 from qcompile.stages.embedded import Embedding
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
@@ -103,16 +103,21 @@ def new_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(draft, ignore_errors=True)  # it still exists only after an error
 
 
-def create_job(job: Job, problem: Pubo | Qubo, embeddings: Sequence[Embedding]) -> Job:
+def create_job(
+    job: Job, problem: Pubo | Qubo | Sequence[Qubo], embeddings: Sequence[Embedding]
+) -> Job:
     """Write the folder of a new job, and return the job with the digests of its files.
 
-    `embeddings` are the chains of each copy on a QPU.
+    `embeddings` are the chains of each copy on a QPU. A job of different copies has a problem for
+    each.
     """
+    problems = (problem,) if isinstance(problem, Pubo | Qubo) else problem
     with new_folder(job.folder) as draft:
-        if isinstance(problem, Pubo):
-            pubo.save_pubo(problem, draft / "problem.npz")
-        else:
-            qubo.save_qubo(problem, draft / "problem.npz")
+        for number, own in enumerate(problems, 1):
+            if isinstance(own, Pubo):
+                pubo.save_pubo(own, draft / problem_file(number))
+            else:
+                qubo.save_qubo(own, draft / problem_file(number))
         if embeddings:
             save_embedding(embeddings[0], draft / "embedding.json")
         if len(embeddings) > 1:

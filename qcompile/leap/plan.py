@@ -199,7 +199,7 @@ def _qpu_plan(
     strength = strength_of(qubo, "torque" if sweep else request.chain_strength)
     embeddings = _chains(qubo, connection.machine, request, jobs)
     program = build_program(
-        qubo,
+        [qubo],
         embeddings,
         [strength],
         gauge=None if anneal.gauges is None else request.seed,

@@ -30,19 +30,19 @@ _UNUSED = 3  # the value of a qubit without a state
 
 
 def build_program(
-    qubo: Qubo,
+    qubos: Sequence[Qubo],
     embeddings: Sequence[Embedding],
     strengths: Sequence[float],
     *,
     gauge: int | None = None,
     pinned: bool = False,
 ) -> Program:
-    """Return a program of copies; they take the chain strengths in turn.
+    """Return a program of copies; they take the problems and the chain strengths in turn.
 
     `pinned` asks for fields through pinned qubits, as a fast anneal needs it.
     """
     copies = [
-        to_embedded(qubo, embedding, strengths[number % len(strengths)])
+        to_embedded(qubos[number % len(qubos)], embedding, strengths[number % len(strengths)])
         for number, embedding in enumerate(embeddings)
     ]
     program = make_program(copies, gauge=gauge)
@@ -50,7 +50,7 @@ def build_program(
 
 
 def program_of(
-    job: Job, part: Part, qubo: Qubo, embeddings: Sequence[Embedding] | None = None
+    job: Job, part: Part, qubos: Sequence[Qubo], embeddings: Sequence[Embedding] | None = None
 ) -> Program:
     """Return the program of a part, on the chains that it was sent with or on others."""
     assert job.chain_strength is not None
@@ -58,7 +58,7 @@ def program_of(
     if not strengths:
         strengths = (job.chain_strength if part.phase == 1 else chosen_strength(job),)
     return build_program(
-        qubo,
+        qubos,
         job.embeddings(part) if embeddings is None else embeddings,
         strengths,
         gauge=part.gauge,

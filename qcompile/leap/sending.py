@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from qcompile.embedding.complete import complete_qubo
 from qcompile.errors import LeapError
 from qcompile.leap import owners
 from qcompile.leap.chains import move_copies
@@ -178,15 +179,13 @@ def _outdated(job: Job, part: Part, connection: Leap, first: bool) -> bool:
 
 def _content(job: Job, part: Part, connection: Leap) -> tuple[dict[str, Any], Mapping[str, Any]]:
     """Return the problem in the job folder in the form that the solver takes, and parameters."""
-    problem = job.problem()
     if job.solver_type == "qpu":
-        assert isinstance(problem, Qubo)
-        program = _on_present_graph(job, part, problem, connection)
+        program = _on_present_graph(job, part, job.qubos(), connection)
         properties = connection.solver.properties
         with described_by_server():
             parameters = with_state(part.parameters, program, part.state, properties)
         return _qpu_data(program, connection), parameters
-    state = job.state(part)
+    problem, state = job.problem(), job.state(part)
     if state.data_id is None:
         is_nonlinear = job.solver_type == "nl"
         content = nonlinear(problem).to_file() if is_nonlinear else _bqm_file(problem)
@@ -211,13 +210,15 @@ def _qpu_data(program: Program, connection: Leap) -> dict[str, Any]:
     return connection.encode(fields, couplings)
 
 
-def _on_present_graph(job: Job, part: Part, qubo: Qubo, connection: Leap) -> Program:
+def _on_present_graph(job: Job, part: Part, qubos: Sequence[Qubo], connection: Leap) -> Program:
     """Return the problem on the present working graph, with new chains if the old ones fail."""
     embeddings = job.embeddings(part)
     if embeddings[0].machine.graph_id != connection.machine.graph_id:
-        embeddings = move_copies(embeddings, qubo, connection.machine)
+        # the chains of different copies hold any problem of their size
+        structure = qubos[0] if len(qubos) == 1 else complete_qubo(qubos[0].variables)
+        embeddings = move_copies(embeddings, structure, connection.machine)
         job.reembed(part, embeddings)
-    return program_of(job, part, qubo, embeddings)
+    return program_of(job, part, qubos, embeddings)
 
 
 def cancel_parts(job: Job, parts: list[Part], connection: Leap) -> None:

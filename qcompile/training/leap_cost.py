@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from qcompile.embedding.complete import complete_chains, complete_qubo, largest_clique
+from qcompile.embedding.complete import complete_qubo, largest_clique
+from qcompile.embedding.copies import complete_copies, largest_of_copies
 from qcompile.errors import InputError
 from qcompile.leap.client import Leap, described_by_server
 from qcompile.leap.cost import Cost, qpu_cost
@@ -26,7 +27,8 @@ __all__ = ["TrainingCost", "check_budget", "cost_of_round", "rounds_on", "size_o
 class TrainingCost(Record):
     """What a training asks of a QPU, and what that is likely to cost.
 
-    `rounds` is the most rounds that it makes; it may settle earlier. `seconds_per_round` and
+    `rounds` is the most rounds that it makes; it may settle earlier. A round has `copies` problems,
+    on `qubits` of the machine together. `seconds_per_round` and
     `seconds` are QPU access time by the solver's timing model, None if it has none. `budget` is the
     most seconds that may be spent, and `rounds_within_budget` the rounds that it pays for.
     """
@@ -45,6 +47,7 @@ class TrainingCost(Record):
     rounds_within_budget: int | None
     load: float | None
     notes: tuple[str, ...] = ()
+    copies: int = 1
 
     @property
     def exceeds_budget(self) -> bool:
@@ -56,18 +59,20 @@ class TrainingCost(Record):
         """Return the cost of a record; it is only shown, and what is missing is not known."""
         known = {name: values.get(name) for name in cls.__dataclass_fields__}
         notes = known["notes"] if isinstance(known["notes"], list) else []
-        return cls(**{**known, "notes": tuple(map(str, notes))})  # type: ignore[arg-type]
+        own = {"notes": tuple(map(str, notes)), "copies": known["copies"] or 1}
+        return cls(**{**known, **own})  # type: ignore[arg-type]
 
 
 def size_on(connection: Leap, features: int, options: RoundOptions) -> int:
     """Return the most weights that a round may change on a QPU in its present state."""
-    machine = connection.machine
+    machine, copies, bits = connection.machine, options.copies, options.bits or 1
+    wanted = (features if options.block is None else min(options.block, features)) * bits
     return step_size(
         features,
-        largest_clique(machine),
-        bits=options.bits or 1,
+        largest_clique(machine) if copies == 1 else largest_of_copies(machine, copies, wanted),
+        bits=bits,
         block=options.block,
-        place=machine.name,
+        place=machine.name if copies == 1 else f"{machine.name} with {copies} copies",
     )
 
 
@@ -76,14 +81,18 @@ def rounds_on(features: int, size: int) -> int:
     return int(ROUNDS * math.ceil(features / size))
 
 
-def cost_of_round(connection: Leap, bits: int, solver: SolveOptions) -> Cost:
-    """Return the cost of one round: a complete graph of so many bits."""
+def cost_of_round(connection: Leap, bits: int, solver: SolveOptions, copies: int = 1) -> Cost:
+    """Return the cost of one round: copies of a complete graph of so many bits."""
     parameters = dict(solver.parameters or {})
     with described_by_server():
         check_parameters(connection.solver, parameters)
-    complete = to_embedded(complete_qubo(bits), complete_chains(connection.machine, bits), 1.0)
+    chains = complete_copies(connection.machine, bits, copies=copies)
+    complete = to_embedded(complete_qubo(bits), chains[0], 1.0)
+    qubits = sum(own.qubits for own in chains)
     with described_by_server():
-        return qpu_cost(connection.solver, complete, solver.reads, parameters)
+        return qpu_cost(
+            connection.solver, complete, solver.reads, parameters, copies=copies, qubits=qubits
+        )
 
 
 def training_cost(
@@ -96,7 +105,7 @@ def training_cost(
     """Return the cost of a training with so many weights."""
     size = size_on(connection, features, options)
     bits = size * (options.bits or 1)
-    one = cost_of_round(connection, bits, solver)
+    one = cost_of_round(connection, bits, solver, options.copies)
     each, count = one.seconds, options.rounds * options.starts
     within = None if budget is None or not each else int(budget / each * (1 + 1e-12))
     return TrainingCost(
@@ -114,6 +123,7 @@ def training_cost(
         rounds_within_budget=within,
         load=one.load,
         notes=one.notes,
+        copies=options.copies,
     )
 
 

@@ -13,9 +13,10 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from qcompile.embedding.complete import complete_chains, with_chains
+from qcompile.embedding.complete import with_chains
+from qcompile.embedding.copies import complete_copies
 from qcompile.leap.client import Leap, described_by_server
-from qcompile.leap.collecting import decode_job, fetch_lost_answers_again
+from qcompile.leap.collecting import decode_copies, decode_job, fetch_lost_answers_again
 from qcompile.leap.cost import qpu_cost
 from qcompile.leap.job import Job
 from qcompile.leap.job_store import create_job
@@ -73,7 +74,7 @@ class LeapSteps:
         self.training, self.seconds = training, 0.0
         self._features, self._link = features, link
         self._progress = training.progress
-        self._known: dict[Place, tuple[Job, Qubo] | None] = {}
+        self._known: dict[Place, tuple[Job, tuple[Qubo, ...]] | None] = {}
 
     @property
     def name(self) -> str:
@@ -91,19 +92,17 @@ class LeapSteps:
         return self._progress.ended
 
     def stored(self, place: Place) -> tuple[Qubo, ...]:
-        """Return the problem of a round that was begun before, unless it has no answer."""
+        """Return the problems of a round that was begun before, unless it has no answer."""
         if place not in self._known:
             self._known[place] = self._begun(place)
         known = self._known[place]
-        return () if known is None else (known[1],)
+        return () if known is None else known[1]
 
-    def _begun(self, place: Place) -> tuple[Job, Qubo] | None:
+    def _begun(self, place: Place) -> tuple[Job, tuple[Qubo, ...]] | None:
         for job in reversed(self.training.attempts(place)):
             over = all(state.stage in OVER for state in job.states)
             if not over or is_answered(job):
-                problem = job.problem()
-                assert isinstance(problem, Qubo)  # a QPU is sent nothing else
-                return job, problem
+                return job, job.qubos()
         return None
 
     def refusal(self, place: Place) -> str:
@@ -112,30 +111,34 @@ class LeapSteps:
         if budget is None:
             return ""
         bits = self.size * (self.training.options.bits or 1)
-        each = cost_of_round(self._link.leap, bits, self.training.search).seconds
+        copies = self.training.options.copies
+        each = cost_of_round(self._link.leap, bits, self.training.search, copies).seconds
         return BUDGET if each is None or self.seconds + each > budget + _ROUNDING else ""
 
     def sample(
         self, problems: Sequence[Pubo | Qubo], place: Place, *, seed: int, keep: int
     ) -> list[tuple[Samples, Pubo | Qubo]]:
-        """Send the problem of a round unless it was sent, wait, and return the lowest samples."""
-        (problem,) = problems
+        """Send the problems of a round unless they were sent, wait, and return the lowest samples.
+
+        They are annealed together, so that several cost little more than one.
+        """
         self.stored(place)
         known = self._known.pop(place)
         if known is None:
-            qubo = quadratize(problem) if isinstance(problem, Pubo) else problem
-            job = self._new_round(qubo, place)
+            qubos = tuple(quadratize(p) if isinstance(p, Pubo) else p for p in problems)
+            job = self._new_round(qubos, place)
             with job.locked():
                 samples = send_and_collect(job, self._link.leap, True, first=True).samples
         else:
-            job, qubo = known
+            job, qubos = known
             with job.locked():
                 samples = self._go_on(job)
         assert samples is not None  # they were waited for
         reported = machine_seconds(samples)
         # an answer that states no time counts as predicted
         self.seconds += (job.cost.seconds or 0.0) if reported is None else reported
-        return [(samples, qubo)]
+        found = decode_copies(job) if job.different else (samples,)
+        return list(zip(found, qubos, strict=False))
 
     def _go_on(self, job: Job) -> Samples | None:
         """Return the samples of a round that was begun before; without the network if possible."""
@@ -145,14 +148,25 @@ class LeapSteps:
             return decode_job(job)[0]
         return send_and_collect(job, self._link.leap, True, first=False).samples
 
-    def _new_round(self, qubo: Qubo, place: Place) -> Job:
+    def _new_round(self, qubos: Sequence[Qubo], place: Place) -> Job:
         """Write the folder of a round, with chains on the QPU as it is now."""
         training, leap = self.training, self._link.leap
-        chains = complete_chains(leap.machine, qubo.variables)
-        embedded = with_chains(qubo, chains, training.chain_strength)
+        chains = complete_copies(leap.machine, qubos[0].variables, copies=len(qubos))
+        embedded = [
+            with_chains(qubo, own, training.chain_strength)
+            for qubo, own in zip(qubos, chains, strict=True)
+        ]
+        strengths = tuple(own.chain_strength for own in embedded)
         given = dict(training.search.parameters or {})
         with described_by_server():
-            cost = qpu_cost(leap.solver, embedded, training.search.reads, given)
+            cost = qpu_cost(
+                leap.solver,
+                embedded[0],
+                training.search.reads,
+                given,
+                copies=len(qubos),
+                qubits=sum(own.qubits for own in chains),
+            )
         folder, name = training.new_attempt(place)
         job = Job(
             folder=folder,
@@ -164,18 +178,26 @@ class LeapSteps:
             endpoint=leap.endpoint,
             account=leap.fingerprint(name),
             repair="majority",
-            chain_strength=embedded.chain_strength,
+            chain_strength=strengths[0],
             digests={},
             source=training.source,
             profile=training.profile,
             region=training.region,
             cost=cost,
             parts=tuple(
-                Part(n, f"{training.label} {name}.{n}", reads, {**given, "num_reads": reads})
+                Part(
+                    n,
+                    f"{training.label} {name}.{n}",
+                    reads,
+                    {**given, "num_reads": reads},
+                    chain_strengths=strengths if len(qubos) > 1 else (),
+                )
                 for n, reads in enumerate(cost.reads, 1)
             ),
+            copies=len(qubos),
+            different=len(qubos) > 1,
         )
-        return create_job(job, qubo, (chains,))
+        return create_job(job, qubos, chains)
 
     def change(self, solver: str | None, budget: float | None) -> None:
         """Go on with another solver or another budget, which are recorded first."""

@@ -123,8 +123,6 @@ def _check(work: RoundsTask) -> None:
         )
     if work.options.degree != 2:
         raise InputError("degree 3 of a step needs ancillas; use steps of degree 2")
-    if work.options.copies > 1:
-        raise InputError("copies= of a round are for solvers on this computer so far; leave it out")
     check_counts(work.solver.reads, work.solver.sweeps, work.solver.keep)
     if work.solver.sweeps is not None:
         raise InputError("sweeps= with a QPU, which has none; leave it out")

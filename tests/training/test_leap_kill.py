@@ -29,7 +29,7 @@ class World:
     """A server, and trainings in processes that may die."""
 
     def __init__(self, server: Sapi, folder: Path) -> None:
-        self.server, self.folder = server, folder
+        self.server, self.folder, self.copies = server, folder, 1
         # no threads: a process with threads cannot be forked
         threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
         self.process = subprocess.Popen(
@@ -45,7 +45,14 @@ class World:
         """Train, or resume a job; return the exit code, and what was done if the process lived."""
         assert self.process.stdin is not None and self.process.stdout is not None
         data, errors = str(self.folder / "data.svm"), str(self.folder / "errors")
-        order = {"dies_at": dies_at, "data": data, "jobs": str(jobs), "job": job, "errors": errors}
+        order: dict[str, Any] = {
+            "dies_at": dies_at,
+            "data": data,
+            "jobs": str(jobs),
+            "job": job,
+            "errors": errors,
+        }
+        order["copies"] = self.copies
         print(json.dumps(order), file=self.process.stdin, flush=True)
         found: dict[str, Any] = json.loads(self.process.stdout.readline())
         return found
@@ -91,6 +98,19 @@ def test_killed_before_and_after_every_request_and_write(world: World) -> None:
     assert made.count("request") >= 3 * _ROUNDS and made.count("write") >= 10 * _ROUNDS
     expected = world.end(jobs)
     for number in range(1, len(made) + 1):
+        jobs = world.folder / f"dies-at-{number}"
+        assert world.run(jobs, number)["code"] == -9, number
+        assert world.end(jobs) == expected, f"after {number} of {made}"
+
+
+@pytest.mark.slow
+def test_killed_while_step_sizes_are_annealed_together(world: World) -> None:
+    world.copies = 3
+    world.run(world.folder / "first")
+    jobs = world.folder / "undisturbed"
+    made = world.run(jobs)["made"]
+    expected = world.end(jobs)
+    for number in range(1, len(made) + 1, 3):
         jobs = world.folder / f"dies-at-{number}"
         assert world.run(jobs, number)["code"] == -9, number
         assert world.end(jobs) == expected, f"after {number} of {made}"

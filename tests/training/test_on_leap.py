@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +26,10 @@ from qcompile import (
     load_classifier,
     resume,
 )
+from qcompile.files.samples import load_samples
+from qcompile.stages.step import Step
 from qcompile.training import rounds as rounds_module
+from qcompile.training.inner import Place
 from tests import sapi
 from tests.leap.faults import GOT_OVER
 from tests.leap.jobs import QUICK
@@ -40,7 +44,7 @@ def rows() -> Dataset:
     return qcompile.prepare(qcompile.read("breast-cancer"), scale="robust", bias=True, features=5)
 
 
-def train(rows: Dataset, rounds: int | None = 3, **options: Any) -> Trained:
+def train(rows: Dataset, rounds: int | qcompile.RoundOptions | None = 3, **options: Any) -> Trained:
     machine = LeapMachine(**{"patience": QUICK, "timeout": 20.0, **options})
     return qcompile.train(rows, machine=machine, rounds=rounds, reads=READS, seed=1)
 
@@ -178,7 +182,7 @@ def test_nothing_is_sent_if_the_cost_is_refused(server: Sapi, rows: Dataset) -> 
         ({"rounds": qcompile.RoundOptions(degree=3)}, "needs ancillas"),
         ({"block": 40}, "takes up to"),
         ({"reads": 0}, "0 reads"),
-        ({"copies": 3}, "copies= of a round"),
+        ({"copies": 0}, "0 copies"),
     ],
 )
 def test_what_a_training_on_leap_does_not_do(
@@ -455,3 +459,121 @@ def test_settings_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     function: Callable[..., Any] = LeapMachine
     assert function() == LeapMachine() and hash(LeapMachine()) == hash(LeapMachine())
     assert np.isfinite(LeapMachine().timeout)
+
+
+# --- several step sizes in one anneal -----------------------------------------------------------
+
+
+def objective_of(rows: Dataset, weights: Any, price: float) -> float:
+    """F of weights, from the rows one by one."""
+    total = 0.0
+    for x, label in zip(np.asarray(rows.x).tolist(), rows.y.tolist(), strict=True):
+        length = math.sqrt(math.fsum(v * v for v in x))
+        margin = label * math.fsum(v * w for v, w in zip(x, weights, strict=True)) / length
+        total += math.erfc(margin / math.sqrt(2)) / 2
+    return total / len(rows) + price / 2 * math.fsum(w * w for w in weights)
+
+
+def sizes(rounds: int = 3) -> qcompile.RoundOptions:
+    return qcompile.RoundOptions(rounds=rounds, copies=3)
+
+
+@pytest.fixture(scope="module")
+def expected_of_copies(rows: Dataset, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The weights after three rounds of three step sizes, without any trouble."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    with Sapi() as server, pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environment(str(folder)).items():
+            patch.setenv(name, value)
+        return weights_of(train(rows, sizes()))
+
+
+def test_step_sizes_are_annealed_together_and_billed_once(server: Sapi, rows: Dataset) -> None:
+    machine = LeapMachine(patience=QUICK)
+    costs: list[Any] = []
+
+    def confirm(cost: Any) -> bool:
+        costs.append(cost)
+        return True
+
+    found = qcompile.train(
+        rows, machine=machine, rounds=sizes(20), reads=READS, seed=1, confirm=confirm
+    )
+    job = only_training()
+    assert len(server.problems) == len(found.rounds) == job.progress.rounds == server.billed
+    assert job.progress.seconds == pytest.approx(REPORTED * len(found.rounds))
+    (cost,) = costs
+    (round_one, *_) = job.attempts(Place(0, 0))
+    chains = round_one.embeddings(round_one.parts[0])
+    used = [qubit for copy in chains for chain in copy.chains for qubit in chain]
+    assert (cost.copies, cost.qubits) == (3, len(used)) and len(set(used)) == len(used)
+    steps = [qubo.encoding for qubo in round_one.qubos()]
+    radii = [step.radius for step in steps if isinstance(step, Step)]
+    first = found.rounds[0].radius
+    assert radii == pytest.approx([first / 2, first, 2 * first])
+    # what came back are the steps of each size, judged by F itself
+    reached = []
+    for number, step in enumerate(steps, 1):
+        name = "samples.json" if number == 1 else f"samples-{number}.json"
+        problem = round_one.problem(number)
+        samples = load_samples(round_one.folder / name, problem)
+        weights = problem.decode(samples.bits[:8])
+        reached.append(min(objective_of(rows, w, found.l2 or 0.0) for w in weights))
+        assert len(weights) and isinstance(step, Step)
+    assert found.rounds[0].objective == pytest.approx(min(reached), rel=1e-9)
+    here = qcompile.train(rows, solver="exact", seed=1)
+    assert found.objective < here.objective + 1e-3
+    asked = len(server.requests)
+    assert weights_of(go_on(job)) == weights_of(found) and len(server.requests) == asked
+
+
+@pytest.mark.parametrize("fault", ["post: reset after", "poll: cut off", "answer: flipped bit"])
+def test_faults_of_the_server_change_nothing_with_step_sizes(
+    server: Sapi, rows: Dataset, expected_of_copies: bytes, fault: str
+) -> None:
+    where, faults = GOT_OVER[fault]
+    server.fail(where, lambda handler, process: handler.reply(process()))
+    server.fail(where, *faults)
+    assert weights_of(train(rows, sizes())) == expected_of_copies
+    assert server.billed == len(server.problems) == 3
+
+
+def test_a_lost_answer_and_lost_samples_of_step_sizes_are_made_again(
+    server: Sapi, rows: Dataset, expected_of_copies: bytes
+) -> None:
+    job = train(rows, sizes()).job
+    assert job is not None
+    place = job.folder / "rounds" / "1-0002"
+    (place / "answer-1.json").write_text("?")
+    for path in place.glob("samples*.json"):
+        path.unlink()
+    assert weights_of(go_on(job)) == expected_of_copies
+    assert server.billed == len(server.problems) == 3
+    (place / "problem-2.npz").write_bytes((place / "problem.npz").read_bytes())
+    with pytest.raises(LeapError, match="changed since the job was created"):
+        go_on(job)
+
+
+def test_step_sizes_move_to_the_present_graph_and_to_another_solver(
+    server: Sapi, rows: Dataset
+) -> None:
+    server.add_qpu("Other", "pegasus", (3,), dead=(5,))
+    offline(server, 1)
+    with pytest.raises(LeapError, match="no solver online"):
+        train(rows, sizes(), solver="Mock_Advantage")
+    found = go_on(only_training(), solver="Other")
+    assert server.billed == len(found.rounds) == 3
+    assert [own["solver"]["name"] for own in server.problems.values()][1:] == ["Other"] * 2
+
+
+def test_more_step_sizes_than_fit_take_smaller_blocks_or_are_refused(
+    server: Sapi, rows: Dataset
+) -> None:
+    server.add_qpu("Small", "chimera", (2,), dead=())
+    machine = LeapMachine(solver="Small", patience=QUICK)
+    found = qcompile.train(rows, machine=machine, rounds=sizes(2), reads=READS, seed=1)
+    assert 1 <= found.rounds[0].weights < rows.features and server.billed == 2
+    options = qcompile.RoundOptions(copies=16, block=4)
+    with pytest.raises(InputError, match="Small with 16 copies takes up to 2 weights") as told:
+        qcompile.train(rows, machine=machine, rounds=options, reads=READS)
+    assert "\n" not in str(told.value) and server.billed == 2

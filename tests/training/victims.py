@@ -37,9 +37,9 @@ def _watched(function: Callable[..., Any], kind: str, dies_at: int | None) -> An
     return replaced
 
 
-def _train(data: str, jobs: str) -> None:
+def _train(data: str, jobs: str, copies: int) -> None:
     machine = qcompile.LeapMachine(jobs=jobs, patience=QUICK)
-    qcompile.train(data, machine=machine, rounds=2, reads=20, seed=1)
+    qcompile.train(data, machine=machine, rounds=2, reads=20, seed=1, copies=copies)
 
 
 def _be_a_victim(order: dict[str, Any], answers: int) -> None:
@@ -52,7 +52,7 @@ def _be_a_victim(order: dict[str, Any], answers: int) -> None:
     os.dup2(errors, 2)
     try:
         if order["job"] is None:
-            _train(order["data"], order["jobs"])
+            _train(order["data"], order["jobs"], order["copies"])
         else:
             qcompile.resume(order["job"], patience=QUICK)
     except qcompile.QcompileError as error:
