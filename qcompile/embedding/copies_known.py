@@ -1,7 +1,7 @@
 """Shapes that were found beforehand: chains of small cubics that fill whole cells of a graph.
 
-``dense_shapes.json`` was made by ``python -m benchmarks.dense_shapes_bench``. What it says is checked
-before it is used.
+``dense_shapes.json`` was made by ``python -m benchmarks.dense_shapes_bench``. What it says is
+checked before it is used.
 """
 
 from __future__ import annotations
