@@ -33,6 +33,7 @@ if _TYPE_CHECKING:  # at run time `__getattr__` imports a name when it is first 
         save_embedding,
         save_embeddings,
     )
+    from qcompile.files.export import export, to_onnx, to_plain, to_sklearn
     from qcompile.files.interchange import read_pubo
     from qcompile.files.interchange_out import write_pubo
     from qcompile.files.loss import load_loss, save_loss
@@ -177,6 +178,7 @@ __all__ = [
     "estimate",
     "expected_loss",
     "explain",
+    "export",
     "find_copies",
     "find_embedding",
     "fit_around",
@@ -223,6 +225,9 @@ __all__ = [
     "split",
     "submit",
     "to_nonlinear",
+    "to_onnx",
+    "to_plain",
+    "to_sklearn",
     "train",
     "unembed",
     "unembed_program",
@@ -284,6 +289,7 @@ _MODULES = {
         "save_embedding",
         "save_embeddings",
     ),
+    "files.export": ("export", "to_onnx", "to_plain", "to_sklearn"),
     "files.interchange": ("read_pubo",),
     "files.interchange_out": ("write_pubo",),
     "files.loss": (

@@ -39,7 +39,7 @@ _WAYS = {
     "Stages, in order": (
         "data", "loss", "compile", "verify", "embed", "solve", "decode", "predict"
     ),
-    "All stages at once": ("train", "explain"),
+    "All stages at once": ("train", "explain", "export"),
     "On the real machine, in place of embed, solve and decode": (
         "rehearse", "submit", "resume", "jobs", "cancel"
     ),

@@ -149,6 +149,15 @@ COMMANDS = {
         ),
         takes_data=False,
     ),
+    "export": About(
+        "export",
+        "write a classifier for scikit-learn, ONNX or as plain JSON with names",
+        (
+            "qcompile export rounds.json -o model.joblib",
+            "qcompile export rounds.json --to json -o weights.json",
+        ),
+        takes_data=False,
+    ),
     "rehearse": About(
         "rehearse",
         "sample a QUBO, or train, on a simulated machine with its published errors",

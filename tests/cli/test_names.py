@@ -35,6 +35,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any] | type, ...]] = {
     "decode": (qcompile.decode,),
     "train": (qcompile.train, TrainOptions, qcompile.LeapMachine, qcompile.Patience),
     "explain": (qcompile.explain,),
+    "export": (qcompile.export,),
     "submit": (qcompile.submit, qcompile.Patience),
     "resume": (qcompile.resume, qcompile.Patience),
     "cancel": (qcompile.cancel, qcompile.Patience),

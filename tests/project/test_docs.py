@@ -215,7 +215,7 @@ def test_the_command_tour_of_the_readme(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     (block,) = section("Command tour")
     commands = commands_of(block)
-    assert len(commands) == 12
+    assert len(commands) == 14
     for line, shown in commands:
         run_command(line, shown, block.place)
 
