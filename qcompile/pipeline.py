@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from qcompile.data.given import DataSource, is_path, kind_of
+from qcompile.data.openml import is_openml
 from qcompile.data.options import DataOptions, load_data
 from qcompile.data.prepare import PrepareOptions
+from qcompile.data.read import check_plain
 from qcompile.data.replay import same_rows
 from qcompile.data.stream import LateIndexZeroError
 from qcompile.data.svmlight import can_reopen, file_names
+from qcompile.data.table import schema_of
 from qcompile.errors import InputError
 from qcompile.files.interchange import read_pubo
 from qcompile.files.qubo import load_qubo, qubo_of
@@ -265,23 +268,26 @@ def load_moments_of(source: DataSource, data: DataOptions, loss: LossOptions) ->
     """
     client = cluster.current()
     kind = kind_of(source)
-    named = kind == "named" or not is_path(source) or str(source).startswith("openml:")
-    named = named or str(source) == "-"
-    names = [str(source)] if named else file_names(source)
-    tabular = kind != "svmlight"
-    if client is not None and tabular and not named:
-        raise InputError(f"{source}: workers cannot read tables yet; expected svmlight files")
-    if client is not None and named:
+    if kind != "table":
+        check_plain(data.table, source)
+    names = _files_of(source, kind)
+    if client is not None and not names:
         shown = "standard input" if str(source) == "-" else source if is_path(source) else "data"
         raise InputError(f"{shown}: workers cannot read it; expected files, such as 'part-*.svm'")
-    if client is not None or (len(names) > 1 and not data.need_all_rows_at_once and not tabular):
+    # what cannot be read twice is held
+    tabular = kind == "table" and bool(names) and all(map(can_reopen, names))
+    in_parts = client is not None or tabular or len(names) > 1
+    if client is not None or (in_parts and not data.need_all_rows_at_once and kind != "arrays"):
         total = local_total(names, names) if client is None else total_on(client, names, names)
+        table = schema_of(names[0], data.table) if kind == "table" else None
         name = Path(str(source)).name
         with passing("read and moments, file by file"):
-            return moments_of_parts(total, name, data, loss.degree, fit=needs_fit(loss))
-    held = data.need_all_rows or tabular or len(names) > 1
-    if data.need_two_passes and data.rows is not None and not can_reopen(names[0]):
-        held = True  # there may be no end of it
+            return moments_of_parts(
+                total, name, data, loss.degree, fit=needs_fit(loss), table=table
+            )
+    held = data.need_all_rows or kind != "svmlight" or len(names) > 1
+    if not held and data.need_two_passes and data.rows is not None:
+        held = not can_reopen(names[0])  # there may be no end of it
     if held:
         rows = load_data(source, data)  # counts bytes
         with passing("moments"), muted():
@@ -292,6 +298,17 @@ def load_moments_of(source: DataSource, data: DataOptions, loss: LossOptions) ->
         if not can_reopen(names[0]):
             raise
         return load_moments_of(source, replace(data, index_base=0), loss)
+
+
+def _files_of(source: DataSource, kind: str) -> list[str]:
+    """Return the files to read; none for data in memory, a name or what only one can read."""
+    if kind == "named" or not is_path(source) or is_openml(source):
+        return []
+    if kind == "arrays" and cluster.current() is not None:
+        return []
+    if str(source) == "-":
+        return [] if cluster.current() is not None else ["-"]
+    return file_names(source)
 
 
 def _options(

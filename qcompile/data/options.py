@@ -9,7 +9,7 @@ from qcompile.data.given import DataSource
 from qcompile.data.prepare import PrepareOptions
 from qcompile.data.read import read
 from qcompile.data.split import add_noise, shuffle
-from qcompile.data.table_layout import names_of
+from qcompile.data.table_layout import TableOptions, names_of
 from qcompile.errors import InputError
 from qcompile.runtime.timing import passing
 from qcompile.stages.dataset import Dataset
@@ -52,6 +52,11 @@ class DataOptions:
     def preparation(self) -> PrepareOptions:
         """How to prepare the rows once they are read."""
         return PrepareOptions(self.scale, self.features, self.bias)
+
+    @property
+    def table(self) -> TableOptions:
+        """How to read a table."""
+        return TableOptions(self.label, self.missing, self.one_hot, self.ignore)
 
     @property
     def need_all_rows_at_once(self) -> bool:

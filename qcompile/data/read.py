@@ -19,10 +19,11 @@ from qcompile.runtime import memory
 from qcompile.runtime.progress import Progress, shown_by
 from qcompile.stages.arrays import Floats, Matrix
 from qcompile.stages.dataset import Dataset
+from qcompile.stages.expected import kind_name
 from qcompile.stages.labels import RowLabel
 from qcompile.stages.source import Source
 
-__all__ = ["read", "read_rows"]
+__all__ = ["check_plain", "read", "read_rows"]
 
 
 def read(
@@ -66,7 +67,7 @@ def read(
     """
     options = TableOptions(label, missing, one_hot, ignore)
     if isinstance(source, Dataset):
-        _check_plain(options, "a Dataset")
+        check_plain(options, source)
         if (positive, rows, index_base, num_features) != (None, None, None, None):
             raise InputError("options of reading with a Dataset: use take() on it")
         return source
@@ -77,7 +78,7 @@ def read(
         return from_arrays(
             x, labels, positive=positive, source=about, names=table.names, table=table
         )
-    _check_plain(options, str(source) if isinstance(source, str | Path) else f"({kind})")
+    check_plain(options, source)
     if kind == "arrays":
         check_limits(rows, index_base, num_features)
         given = arrays_of(source)
@@ -92,11 +93,12 @@ def read(
     return from_arrays(x, labels, positive=positive, source=about)
 
 
-def _check_plain(options: TableOptions, what: str) -> None:
-    """Raise InputError if there are options that only tables have."""
+def check_plain(options: TableOptions, source: DataSource) -> None:
+    """Raise InputError if there are options that only tables have, for data that are no table."""
     if options != TableOptions():
+        name = source if isinstance(source, str | Path) else kind_name(source)
         raise InputError(
-            f"{what}: label=, missing=, one_hot= and ignore= are for tables; expected one, such as "
+            f"{name}: label=, missing=, one_hot= and ignore= are for tables; expected one, such as "
             "a file that ends in .csv or .parquet"
         )
 

@@ -24,6 +24,7 @@ __all__ = [
     "matrix_of",
     "no_rows",
     "source_of",
+    "stacked",
 ]
 
 
@@ -120,6 +121,15 @@ def matrix_of(pieces: Sequence[Piece], *, base: int, num_features: int | None) -
     x = sp.csr_array((values, indices, indptr), shape=(len(indptr) - 1, width))
     x.has_canonical_format = True  # the parser insists on ascending indices
     return x
+
+
+def stacked(blocks: Sequence[Matrix]) -> Matrix:
+    """Return blocks of rows of one width as one, sparse if they are."""
+    import scipy.sparse as sp
+
+    if len(blocks) == 1:
+        return blocks[0]
+    return sp.csr_array(sp.vstack(blocks)) if sp.issparse(blocks[0]) else np.vstack(blocks)
 
 
 def _check_indices(piece: Piece, base: int, num_features: int | None) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from qcompile.data.frame_reader import FrameReader
 from qcompile.data.rows import (
     check_classes,
     check_limits,
@@ -16,15 +18,17 @@ from qcompile.data.rows import (
     matrix_of,
     no_rows,
     source_of,
+    stacked,
 )
 from qcompile.data.svmlight import Piece, SvmlightReader
+from qcompile.data.table_reader import TablePiece
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, Matrix
 from qcompile.stages.labels import RowLabel, label_text, sorted_labels
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.source import Source
 
-__all__ = ["LateIndexZeroError", "RowStream"]
+__all__ = ["LateIndexZeroError", "RowStream", "TableStream"]
 
 
 _BATCH_BYTES = 1 << 26
@@ -46,7 +50,7 @@ class RowStream:
 
     def __init__(
         self,
-        source: str | Path | SvmlightReader,
+        source: str | Path | SvmlightReader | FrameReader,
         *,
         positive: RowLabel | None = None,
         rows: int | None = None,
@@ -60,7 +64,9 @@ class RowStream:
         check_limits(rows, index_base, num_features)
         if bias and num_features is None:
             raise InputError("a bias column in a stream needs the number of features beforehand")
-        self._reader = source if isinstance(source, SvmlightReader) else SvmlightReader(source)
+        self._reader: Any = source
+        if isinstance(source, str | Path):
+            self._reader = SvmlightReader(source)
         self._is_part = is_part
         self._positive, self._rows = positive, rows
         self._base, self._num_features = index_base, num_features
@@ -71,23 +77,27 @@ class RowStream:
 
     def __iter__(self) -> Iterator[tuple[Matrix, Floats]]:
         for pieces in self._batches():
-            if self._base is None:
-                self._base = index_base_of(pieces)
-            if self._guessed and index_base_of(pieces) < self._base:
-                raise LateIndexZeroError(
-                    f"{self._reader.name}: index 0 after {self._count:,} rows without it; "
-                    "expected a 1-based file (pass index_base=0 if it is 0-based)"
-                )
-            x = matrix_of(pieces, base=self._base, num_features=self._num_features)
+            x = self._matrix(pieces)
             signs = np.concatenate([self._signs(piece) for piece in pieces])
             self._count += len(signs)
             self._width = max(self._width, x.shape[1])
             yield self._prepared(x.shape[1]).apply(x), signs
         self._check_end()
 
-    def _batches(self) -> Iterator[list[Piece]]:
+    def _matrix(self, pieces: list[Any]) -> Matrix:
+        """Return the rows of some pieces."""
+        if self._base is None:
+            self._base = index_base_of(pieces)
+        if self._guessed and index_base_of(pieces) < self._base:
+            raise LateIndexZeroError(
+                f"{self._reader.name}: index 0 after {self._count:,} rows without it; "
+                "expected a 1-based file (pass index_base=0 if it is 0-based)"
+            )
+        return matrix_of(pieces, base=self._base, num_features=self._num_features)
+
+    def _batches(self) -> Iterator[list[Any]]:
         """Join small pieces, to spread the fixed cost of a batch."""
-        batch: list[Piece] = []
+        batch: list[Any] = []
         found = 0
         for piece in self._reader:
             batch.append(piece if self._rows is None else piece.take(self._rows - found))
@@ -99,6 +109,11 @@ class RowStream:
                 batch = []
         if batch:
             yield batch
+
+    @property
+    def name(self) -> str:
+        """The name of the file, for errors."""
+        return str(self._reader.name)
 
     @property
     def labels(self) -> tuple[RowLabel, ...]:
@@ -125,6 +140,11 @@ class RowStream:
         """Where the rows came from."""
         return source_of(self._reader, self._count, self._base or 0)
 
+    @property
+    def digest(self) -> str | None:
+        """SHA-256 of the file, once it was read."""
+        return self._reader.digest  # type: ignore[no-any-return]
+
     def _prepared(self, width: int) -> Preparation:
         positive, negative = self._positive, None
         if positive is None:
@@ -141,10 +161,11 @@ class RowStream:
             scaling="unit-norm" if self._unit_norm else None,
         )
 
-    def _signs(self, piece: Piece) -> Floats:
+    def _signs(self, piece: Piece | TablePiece) -> Floats:
         _, first = np.unique(piece.labels, return_index=True)
         for row in np.sort(first):
-            label = float(piece.labels[row])
+            value = piece.labels[row]
+            label = value if isinstance(value, str) else float(value)
             if label not in self._seen and (len(self._seen) < 100 or label == self._positive):
                 self._seen.append(label)
             if self._positive is None and len(self._seen) == 3:
@@ -165,3 +186,11 @@ class RowStream:
         if self._width == 0:
             raise featureless(self._reader.name)
         check_classes(self._seen, self._positive, self._reader.name)
+
+
+class TableStream(RowStream):
+    """Read a table piece by piece, as the schema of its reader says."""
+
+    def _matrix(self, pieces: list[Any]) -> Matrix:
+        """Return the rows of some pieces, which are all of one width."""
+        return stacked([piece.x for piece in pieces])

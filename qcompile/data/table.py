@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from qcompile.data.array_files import NpyReader
 from qcompile.data.arrow_files import ARROW_ENDINGS, ArrowReader
 from qcompile.data.frame_reader import FrameReader
-from qcompile.data.rows import check_limits
+from qcompile.data.rows import check_limits, stacked
 from qcompile.data.svmlight import digest_of_digests, file_names
 from qcompile.data.table_layout import TableOptions
-from qcompile.data.table_reader import TablePiece, TableReader, complete_schema
+from qcompile.data.table_reader import TablePiece, TableReader
+from qcompile.data.table_statistics import complete_schema
 from qcompile.errors import InputError
 from qcompile.runtime import memory
 from qcompile.stages.arrays import Matrix
@@ -24,7 +25,7 @@ from qcompile.stages.frame import Frame
 from qcompile.stages.source import Source
 from qcompile.stages.table import TableSchema
 
-__all__ = ["TableSource", "is_table_file", "open_table", "read_table"]
+__all__ = ["TableSource", "is_table_file", "open_table", "read_table", "schema_of"]
 
 
 _TEXT = (".csv", ".tsv", ".tab")
@@ -53,6 +54,14 @@ def open_table(source: TableSource, **how: Any) -> AnyTableReader:
     if ending in ARROW_ENDINGS:
         return ArrowReader(source, **how)
     return (NpyReader if ending == ".npy" else TableReader)(source, **how)
+
+
+def schema_of(path: str | Path, options: TableOptions) -> TableSchema:
+    """Return the columns of a table from its first piece, as far as this tells them."""
+    reader = open_table(path, options=options)
+    for _ in reader.pieces():
+        break
+    return reader.schema
 
 
 def read_table(
@@ -93,7 +102,7 @@ def read_table(
     if not found:
         raise InputError(f"{source}: no rows; expected a table with one example in each line")
     made = complete_schema(pieces, options, reader.name) if schema is None else schema
-    x = _stacked([rows_of_cells(piece.cells, made) for piece in pieces])
+    x = stacked([rows_of_cells(piece.cells, made) for piece in pieces])
     labels = np.concatenate([piece.labels for piece in pieces])
     return x, labels, _source_of(source, found, digests), made
 
@@ -107,11 +116,3 @@ def _source_of(source: TableSource, rows: int, digests: Sequence[str | None]) ->
     digest = (known[0] if len(known) == 1 else digest_of_digests(known)) if whole else None
     parts = None if len(digests) == 1 else len(digests)
     return Source(name=Path(str(source)).name, rows=rows, sha256=digest, parts=parts)
-
-
-def _stacked(blocks: list[Any]) -> Matrix:
-    import scipy.sparse as sp
-
-    if len(blocks) == 1:
-        return blocks[0]
-    return sp.csr_array(sp.vstack(blocks)) if sp.issparse(blocks[0]) else np.vstack(blocks)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,17 +16,15 @@ from qcompile.data.table_cells import parse_cells
 from qcompile.data.table_format import TableFormat, decoded, find_format, records
 from qcompile.data.table_layout import TableOptions, are_numbers, new_layout
 from qcompile.errors import InputError
-from qcompile.stages.arrays import Floats, Matrix
+from qcompile.stages.arrays import Matrix
 from qcompile.stages.cells import Cells, rows_of_cells
-from qcompile.stages.labels import shown
 from qcompile.stages.layout import Head, Layout, layout_like
-from qcompile.stages.table import TableColumn, TableSchema
+from qcompile.stages.table import TableSchema
 
-__all__ = ["TablePiece", "TableReader", "complete_schema", "layout_of", "sampled_rows"]
+__all__ = ["TablePiece", "TableReader", "layout_of", "sampled_rows"]
 
 
 _SAMPLE_ROWS, _SAMPLE_CELLS, _FEWEST = 1000, 200_000, 20
-_MOST_CATEGORIES = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,33 +166,3 @@ def layout_of(
         return new_layout(head, sample, options)
     layout = layout_like(schema, head, labelled=labelled)
     return replace(layout, numeric_labels=are_numbers(sample, layout.label))
-
-
-def complete_schema(pieces: Sequence[TablePiece], options: TableOptions, name: str) -> TableSchema:
-    """Return the schema with the categories of texts and what is filled in for missing values."""
-    schema = pieces[0].schema
-    numbers = [column for column in schema.columns if column.kind == "number"]
-    texts = [column for column in schema.columns if column.kind == "text"]
-    made: dict[str, TableColumn] = {}
-    for place, column in enumerate(numbers):
-        if column.fill is not None and math.isnan(column.fill):
-            values = np.concatenate([piece.cells.numbers[:, place] for piece in pieces])
-            made[column.name] = replace(column, fill=_fill_of(values, options))
-    for place, column in enumerate(texts):
-        found = sorted({text for piece in pieces for text in piece.cells.texts[place]} - {""})
-        if len(found) > _MOST_CATEGORIES:
-            raise InputError(
-                f"{name}, column {shown(column.name)}: {len(found):,} different texts; expected at "
-                f"most {_MOST_CATEGORIES:,}: leave it out with ignore=COLUMN"
-            )
-        kind = "text" if found else "ignored"
-        fill = None if column.fill is None else 0.0
-        made[column.name] = TableColumn(column.name, kind, tuple(found), fill)
-    return TableSchema(tuple(made.get(column.name, column) for column in schema.columns))
-
-
-def _fill_of(values: Floats, options: TableOptions) -> float:
-    known = values[np.isfinite(values)]
-    if not len(known):
-        return 0.0
-    return float(np.mean(known) if options.missing == "mean" else np.median(known))

@@ -19,8 +19,10 @@ import numpy as np
 from qcompile.data.column_statistics import ColumnStatistics
 from qcompile.data.row_sample import RowSample
 from qcompile.data.rows import canonical, check_classes, check_sizes, featureless, no_rows
-from qcompile.data.stream import LateIndexZeroError, RowStream
+from qcompile.data.stream import LateIndexZeroError, RowStream, TableStream
 from qcompile.data.svmlight import SvmlightReader, digest_of_digests
+from qcompile.data.table import open_table
+from qcompile.data.table_statistics import TableStatistics
 from qcompile.errors import InputError
 from qcompile.moments import products
 from qcompile.moments.accumulate import check_order, moments_of, moments_of_rows
@@ -31,6 +33,7 @@ from qcompile.stages.labels import RowLabel, label_text, row_labels, sorted_labe
 from qcompile.stages.moments import Moments
 from qcompile.stages.preparation import Preparation
 from qcompile.stages.source import Source
+from qcompile.stages.table import TableSchema
 
 if TYPE_CHECKING:
     from qcompile.data.options import DataOptions
@@ -58,7 +61,8 @@ ANY_WIDTH = 0  # raw_features of a preparation that treats each row by itself
 class Wanted:
     """What to sum over the rows of a part; `columns` asks for the statistics for scaling.
 
-    `sample` adds a sample of the rows to them.
+    `sample` adds a sample of the rows to them. `table` says which columns of a table to read;
+    `learn` asks for what its rows decide, with "median" or "mean" for what is filled in.
     """
 
     order: int
@@ -69,6 +73,8 @@ class Wanted:
     preparation: Preparation | None = None
     columns: bool = False
     sample: bool = False
+    table: TableSchema | None = None
+    learn: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,23 +117,43 @@ def sum_part(source: AnyPart, name: str, wanted: Wanted, number: int = 0) -> Par
 
 
 def _sum_text(source: str | TextPart, name: str, wanted: Wanted, number: int) -> Part:
+    if wanted.learn is not None:
+        return _learnt(str(source), name, wanted, number)
+    stream = _stream_of(source, name, wanted)
+    total = _nothing(wanted)
+    for x, signs in stream:
+        total = total + _sums(x, signs, name, wanted, (number, total.count))
+    labels = dict.fromkeys(stream.labels, stream.name)
+    digests = (str(stream.digest),) if isinstance(source, str) else None
+    return Part(stream.name, total, labels, stream.index_base, digests)
+
+
+def _stream_of(source: str | TextPart, name: str, wanted: Wanted) -> RowStream:
+    if wanted.table is not None and isinstance(source, str):
+        reader = open_table(source, name=name, schema=wanted.table)
+        return TableStream(reader, positive=wanted.positive, is_part=True)
     if isinstance(source, str):
-        reader = SvmlightReader(source, name=name)
+        text = SvmlightReader(source, name=name)
     else:
-        reader = SvmlightReader(name, text=source.text)
-    stream = RowStream(
-        reader,
+        text = SvmlightReader(name, text=source.text)
+    return RowStream(
+        text,
         positive=wanted.positive,
         index_base=wanted.index_base,
         num_features=wanted.num_features,
         is_part=True,
     )
-    total = _nothing(wanted)
-    for x, signs in stream:
-        total = total + _sums(x, signs, name, wanted, (number, total.count))
-    labels = dict.fromkeys(stream.labels, reader.name)
-    digests = (reader.digest,) if isinstance(source, str) else None
-    return Part(reader.name, total, labels, stream.index_base, digests)
+
+
+def _learnt(path: str, name: str, wanted: Wanted, number: int) -> Part:
+    """Return what the rows of a table decide about its columns."""
+    median = wanted.learn == "median"
+    total: TableStatistics | None = None
+    for piece in open_table(path, name=name, schema=wanted.table).pieces():
+        start = 0 if total is None else total.count
+        found = TableStatistics.of(piece, part=number, start=start, median=median)
+        total = found if total is None else total + found
+    return Part(name, total, {}, None, None)
 
 
 def _sum_dataset(data: Dataset, name: str, wanted: Wanted) -> Part:
@@ -264,11 +290,18 @@ Total = Callable[[Wanted], Part]
 
 
 def moments_of_parts(
-    total: Total, name: str, options: DataOptions, order: int, *, fit: bool
+    total: Total,
+    name: str,
+    options: DataOptions,
+    order: int,
+    *,
+    fit: bool,
+    table: TableSchema | None = None,
 ) -> Moments:
     """Return the moments of all parts; `total` sums over them, here or on a cluster.
 
-    Scaling by columns, choosing features and a bias column need an extra pass first.
+    Scaling by columns, choosing features and a bias column need an extra pass first. `table` says
+    what the columns of files are that are tables; what their rows decide needs one more pass.
     """
     check_order(order)
     _refuse_what_needs_all_rows(options)
@@ -278,7 +311,11 @@ def moments_of_parts(
         positive=options.positive,
         index_base=options.index_base,
         num_features=options.num_features,
+        table=table,
     )
+    if table is not None and options.table.learns_from_rows:
+        how = "mean" if options.missing == "mean" else "median"
+        wanted = replace(wanted, table=total(replace(wanted, learn=how)).sums.complete())
     try:
         return _moments(total, name, options, wanted)
     except LateIndexZeroError:
@@ -311,13 +348,16 @@ def _moments(total: Total, name: str, options: DataOptions, wanted: Wanted) -> M
         about = replace(about, sha256=digest, parts=len(found.digests))
     elif found.digests is not None:  # the same record as of a file that is read here
         about = replace(about, name=Path(found.name).name, sha256=found.digests[0])
+    prepared = labels if wanted.preparation is None else wanted.preparation
+    any_width = prepared.raw_features == ANY_WIDTH
     prepared = replace(
-        labels if wanted.preparation is None else wanted.preparation,
+        prepared,
+        raw_features=moments.features if any_width else prepared.raw_features,
         positive=labels.positive,
         negative=labels.negative,
+        names=None if wanted.table is None else wanted.table.names,
+        table=wanted.table,
     )
-    if prepared.raw_features == ANY_WIDTH:
-        prepared = replace(prepared, raw_features=moments.features)
     moments = replace(moments, preparation=prepared, source=about)
     # signs are relative to the first label seen, and the larger label must be +1
     turn = options.positive is None and next(iter(found.labels)) != labels.positive
@@ -355,6 +395,8 @@ def local_total(sources: Sequence[AnyPart], names: Sequence[str]) -> Total:
 
     def total(wanted: Wanted) -> Part:
         def leaf(number: int) -> Part:
+            if len(sources) == 1:  # it counts its bytes itself
+                return sum_part(sources[0], names[0], wanted)
             with muted():
                 part = sum_part(sources[number], names[number], wanted, number)
             report(number + 1, len(sources))
