@@ -28,6 +28,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import orjson
 
+from benchmarks.fuzz_tables import TABLE_KINDS, read_broken, table_bombs, table_seeds
+
 __all__ = ["Reader", "bombs", "mutate", "npz_of", "readers", "verdict"]
 
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
@@ -87,7 +89,7 @@ def verdict(reader: Reader, content: bytes, path: Path) -> str:
 def readers() -> tuple[Reader, ...]:
     """Return all readers, each with small valid files, the same in every run."""
     with tempfile.TemporaryDirectory() as folder:
-        makers = (_of_text, _of_polynomials, _of_answers, _of_other_programs, _of_jobs)
+        makers = (_of_text, _of_tables, _of_polynomials, _of_answers, _of_other_programs, _of_jobs)
         return tuple(reader for make in makers for reader in make(Path(folder)))
 
 
@@ -116,6 +118,11 @@ def _of_text(folder: Path) -> Iterator[Reader]:
     }  # fmt: skip
     for name, pack in packers.items():
         yield Reader(f"svmlight {name}", "data.svm", name, read, tuple(map(pack, texts)))
+
+
+def _of_tables(folder: Path) -> Iterator[Reader]:
+    for kind, file in TABLE_KINDS.items():
+        yield Reader(f"table {kind}", file, kind, read_broken, table_seeds(kind))
 
 
 @cache
@@ -644,7 +651,7 @@ def bombs() -> dict[str, tuple[str, Callable[[], bytes]]]:
         "wide items in samples": ("samples json", lambda: _wide_samples("V2000000000")),
         "samples of no rows": ("samples json", _empty_samples),
     }
-    return found
+    return found | table_bombs()
 
 
 def _lines(count: int) -> list[bytes]:

@@ -64,6 +64,7 @@ class ArrowReader(FileReader):
     def _each(self, batches: Iterator[Any], columns: int) -> Iterator[Frame]:
         found = 0
         for batch in batches:
+            batch.validate(full=True)  # offsets that lead elsewhere would be followed
             found += batch.num_rows
             self._check_size(found, columns)
             yield frame_of(batch, self.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import io
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +20,7 @@ __all__ = [
 
 # The rarer one first: a comma is common inside of cells.
 _DELIMITERS = ("\t", ";", "|", ",")
+_LINE_END = re.compile(r"\r\n?|\n")
 _LOOKED_AT = 50  # records
 _LONGEST_CELL = 1 << 24
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -58,7 +59,7 @@ def decoded(text: bytes, name: str, line: int = 1) -> str:
 def records(text: str, delimiter: str, line: int = 1) -> Iterator[tuple[int, list[str]]]:
     """Yield the line on which each record begins, and its cells; blank lines are no records."""
     csv.field_size_limit(_LONGEST_CELL)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    reader = csv.reader(_lines(text), delimiter=delimiter)
     begins = line
     try:
         for cells in reader:
@@ -67,6 +68,16 @@ def records(text: str, delimiter: str, line: int = 1) -> Iterator[tuple[int, lis
             begins = line + reader.line_num
     except csv.Error as error:
         raise InputError(f"line {begins}: {error}; expected delimited text") from None
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield the lines with their ends, one at a time: mostly the first are wanted only."""
+    start = 0
+    for found in _LINE_END.finditer(text):
+        yield text[start : found.end()]
+        start = found.end()
+    if start < len(text):
+        yield text[start:]
 
 
 def find_format(text: str, name: str, *, tabs: bool = False) -> TableFormat:
@@ -116,7 +127,7 @@ def _is_header(cells: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
 
 
 def _lines_of_first(text: str, delimiter: str) -> int:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    reader = csv.reader(_lines(text), delimiter=delimiter)
     for cells in reader:
         if len(cells) > 1 or (cells and cells[0].strip()):
             break

@@ -133,6 +133,7 @@ class TableReader(SvmlightReader):
         plain = decoded(text, self.name)
         ending = Path(self.name.removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")).suffix
         form = find_format(plain, self.name, tabs=ending.lower() in (".tsv", ".tab"))
+        head = Head(self.name, form.names, form.width)
         sample: list[tuple[int, list[str]]] = []
         most = sampled_rows(form.width)
         for record in records(plain, form.delimiter):
@@ -142,7 +143,6 @@ class TableReader(SvmlightReader):
         sample = sample[1:] if form.names else sample
         if not sample:
             raise InputError(f"{self.name}: a header without rows; expected at least one row")
-        head = Head(self.name, form.names, form.width)
         self.layout = layout_of(head, sample, self._options, self._given, labelled=self._labelled)
         self._form = form
         return form

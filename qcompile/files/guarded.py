@@ -9,6 +9,7 @@ import re
 import select
 import stat
 import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -447,7 +448,12 @@ def _read_array(
     if len(content) != size:
         raise FormatError(f"array {name} is cut off")
     order: Literal["F", "C"] = "F" if fortran else "C"
-    return np.frombuffer(content, dtype=dtype).reshape(shape, order=order)
+    array = np.frombuffer(content, dtype=dtype).reshape(shape, order=order)
+    if dtype.kind == "U" and array.size and dtype.itemsize:
+        codes = np.frombuffer(content, dtype=np.dtype("u4").newbyteorder(dtype.byteorder))
+        if codes.max() > sys.maxunicode:
+            raise FormatError(f"array {name} holds no text; expected characters")
+    return array
 
 
 def _array_header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any], bool]:

@@ -13,6 +13,7 @@ __all__ = ["Head", "Layout", "layout_like", "placed"]
 
 
 _NAMED = 6  # names in an error
+_MOST_COLUMNS = 1 << 18  # a column takes some kB while its table is read
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,13 @@ class Head:
     names: tuple[str, ...] | None
     width: int
     unit: str = "line"
+
+    def __post_init__(self) -> None:
+        if self.width > _MOST_COLUMNS:
+            raise InputError(
+                f"{self.file}: {self.width:,} columns; expected at most {_MOST_COLUMNS:,} in a "
+                "table: a .npz file or svmlight text take more"
+            )
 
 
 @dataclass(frozen=True)
@@ -88,9 +96,9 @@ def layout_like(schema: TableSchema, head: Head, *, labelled: bool = True) -> La
     if lacking:
         more = f" and {len(lacking) - _NAMED} more" if len(lacking) > _NAMED else ""
         raise InputError(
-            f"{head.file}: lacks {len(lacking)} of the {len(schema.used)} columns that the model "
-            f"was trained with: {', '.join(map(shown, lacking[:_NAMED]))}{more}; expected them by "
-            "name"
+            f"{head.file}: lacks {len(lacking)} of the {len(schema.used)} columns of the first "
+            f"file or of training: {', '.join(map(shown, lacking[:_NAMED]))}{more}; expected them "
+            "by name"
         )
     extra = tuple(own for own in names if own not in known)
     made = placed(schema, head, names, [found.get(c.name, -1) for c in schema.columns])
