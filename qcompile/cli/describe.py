@@ -46,7 +46,7 @@ _log = logging.getLogger("qcompile")
 _BRIEF = {
     "data", "rows", "features", "labels", "label column", "order", "degree", "weights",
     "weights that may change", "radius", "width", "objective around the classifier", "variables",
-    "product_ancillas", "qubits", "quadratic_terms", "fits", "exceeds_hybrid",
+    "product_ancillas", "qubits", "quadratic_terms", "fits", "exceeds_hybrid", "exceeds_nonlinear",
     "share_of_couplings_below_precision", "expected energy loss", "dimod ancillas",
     "solved by pruning, weights",
 }  # fmt: skip
@@ -187,7 +187,8 @@ def describe_fit(qubo: Qubo, options: argparse.Namespace) -> dict[str, Any]:
             f"not known, on {machine.name}: at least {found.least:,} {of_all}; qcompile embed "
             "finds out",
         )
-    return {"fits": fits} | ({"exceeds_hybrid": found.hybrid} if found.hybrid else {})
+    exceeded = {"exceeds_hybrid": found.hybrid, "exceeds_nonlinear": found.nonlinear}
+    return {"fits": fits} | {name: words for name, words in exceeded.items() if words}
 
 
 def describe_qubo(qubo: Qubo) -> dict[str, Any]:

@@ -170,8 +170,9 @@ def _run_preflight(options: argparse.Namespace, qubo: Qubo, machine: Machine) ->
     with bar("preflight"), passing("preflight"):
         report = preflight(qubo, machine, clique=True)
     figures = report.to_dict() | {"advice": in_options(report.message, options)}
-    if not report.hybrid and not options.json:
-        del figures["exceeds_hybrid"]
+    for name in ("exceeds_hybrid", "exceeds_nonlinear"):
+        if not figures[name] and not options.json:
+            del figures[name]
     show({"machine": machine.name, **figures}, options)
     return NOT_PROVED if report.impossible else 0
 

@@ -39,7 +39,8 @@ class Preflight(Record):
     expected to need; it is None unless the problem is a cubic with most of its terms. `surely` says
     that a complete graph of this size has an embedding (None: not tried). `impossible` is proved;
     if it is False, a search may still fail. `message` says why it is impossible, and what would
-    fit. `hybrid` says how the problem exceeds the hybrid BQM solver of Leap, if it does.
+    fit. `hybrid` says how the problem exceeds the hybrid BQM solver of Leap, if it does, and
+    `nonlinear` how its polynomial exceeds the nonlinear solver; that is known up to degree 3.
     """
 
     variables: int
@@ -50,6 +51,7 @@ class Preflight(Record):
     impossible: bool
     message: str
     hybrid: str = ""
+    nonlinear: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values by key."""
@@ -62,6 +64,7 @@ class Preflight(Record):
             "impossible": self.impossible,
             "advice": self.message,
             "exceeds_hybrid": self.hybrid or None,
+            "exceeds_nonlinear": self.nonlinear or None,
         }
 
 
@@ -95,7 +98,24 @@ def preflight(qubo: QuboSource, machine: MachineSource, *, clique: bool = False)
         impossible=bool(reasons),
         message=message,
         hybrid=hybrid_limits().exceeded_by_bqm(qubo.variables, len(qubo.first)),
+        nonlinear=_on_nonlinear(qubo),
     )
+
+
+def _on_nonlinear(qubo: Qubo) -> str:
+    """Return how the polynomial over its bits exceeds the nonlinear solver; empty if not known.
+
+    With several bits a weight its model is over the weights, which is smaller.
+    """
+    bits, ancillas = qubo.logical, len(qubo.ancillas)
+    nested = ancillas and qubo.ancillas.factors.max() >= bits
+    if nested or (qubo.encoding is not None and qubo.encoding.bits > 1):
+        return ""
+    # an ancilla is coupled to its two factors, and to the third bit of each of its terms
+    mixed = int(((qubo.first >= bits) ^ (qubo.second >= bits)).sum())
+    pairs = int(((qubo.first < bits) & (qubo.second < bits)).sum())
+    terms = (bits, pairs, max(0, mixed - 2 * ancillas))
+    return hybrid_limits().exceeded_by_nonlinear(bits, terms)
 
 
 def _is_full_cubic(qubo: Qubo) -> bool:

@@ -14,6 +14,7 @@ import pytest
 import qcompile
 from qcompile import InputError, Qubo
 from qcompile.cli.app import main
+from qcompile.jobs import list_jobs
 from qcompile.leap import client
 from tests.cli.lines import Agreeing
 from tests.leap.jobs import only_job
@@ -156,3 +157,47 @@ def test_a_damaged_job_is_listed_beside_the_others(
     assert "job.json: is a pipe; expected a file" in shown.err
     assert main(["jobs", "--jobs", str(tmp_path)]) == 0
     assert "damaged" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (
+            ["--anneal-schedule", "[[0, 0], [20, 0.6], [40, 0.5], [60, 1]]"],
+            "expected s that never falls",
+        ),
+        (["--anneal-schedule", "[[0, 0], [20, 0.6], [10, 1]]"], "expected them to grow from 0"),
+        (["--anneal-schedule", "[[0, 0], [20]]"], "expected points"),
+        (["--copies", "0"], "copies"),
+        (["--copies", "9999"], "copies"),
+        (["--copies", "many"], "copies"),
+        (["--gauges", "0"], "gauges"),
+        (["--gauges", "-1"], "gauges"),
+        (["--gauges", "70"], "reads"),
+        (["--h-gain", "99"], "takes -3 to 3"),
+        (["--reads", "0"], "reads"),
+        (["--refine", "missing.json"], "missing.json"),
+        (["--refine", "other.json"], "other.json"),
+        (["--reinitialize", "no"], "refine"),
+        (["--fast-anneal", "--anneal-schedule", "[[0, 0], [20, 1]]"], "fast"),
+        (["--chain-strength", "-1"], "chain"),
+    ],
+)
+def test_bad_input_of_submit_is_one_line_and_nothing_is_sent(
+    server: Sapi,
+    file: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    reason: str,
+) -> None:
+    other = qcompile.quadratize(qcompile.Pubo.from_dict({(0, 1, 2): 1.0, (3, 4): -2.0}))
+    monkeypatch.chdir(tmp_path)
+    qcompile.save_samples(qcompile.solve(other, solver="exact"), "other.json")
+    capsys.readouterr()
+    given = [] if "--reads" in words else ["-n", "60"]
+    assert main(["submit", file, *given, "--yes", *words]) == 2
+    told = capsys.readouterr().err
+    assert reason in told and told.count("\n") == 1
+    assert not server.problems and list_jobs() == []

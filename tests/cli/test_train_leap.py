@@ -86,6 +86,8 @@ def test_train_jobs_resume_and_cancel(
     ("words", "reason"),
     [
         ([*LEAP, "--yes", "--budget", "1ms"], "budget 0.001 s; one round takes 0.016"),
+        ([*LEAP, "--yes", "--copies", "17"], "17 copies; expected 1 to 16"),
+        ([*LEAP, "--yes", "--copies", "16", "--block", "4"], "with 16 copies takes up to"),
         ([*LEAP, "--yes", "--budget", "soon"], "expected seconds such as 2s, 500ms or 1.5"),
         ([*LEAP, "--yes", "--order", "3"], "qcompile submit"),
         ([*LEAP, "--yes", "--cv", "3"], "every fold"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from math import comb
 
 import pytest
@@ -15,6 +16,8 @@ from qcompile import (
     quadratize,
 )
 from qcompile.embedding.preflight import _coefficients, least_qubits, most_bits
+from qcompile.files.hybrid import hybrid_limits
+from qcompile.leap.nonlinear import to_nonlinear
 from tests.problems import SMALL, cubic, plain
 
 
@@ -86,3 +89,20 @@ def test_parameters_bound_the_bits() -> None:
         assert sum(comb(expected, j) for j in range(4)) <= room
         assert sum(comb(expected + 1, j) for j in range(4)) > room
     assert most_bits(load_machine("advantage"), 6) == 19
+
+
+def test_a_polynomial_that_exceeds_the_nonlinear_solver_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    qubo, limits = cubic(6), hybrid_limits()
+    assert preflight(qubo, "chimera4").nonlinear == ""
+    # the size of the states by dwave-optimization itself
+    pubo = Pubo.from_dict({t: 1.0 for j in (1, 2, 3) for t in itertools.combinations(range(6), j)})
+    model = to_nonlinear(pubo).model
+    with model.lock():
+        size = model.state_size()
+    for room, told in ((size, ""), (size - 1, f"{size} bytes of states; the nonlinear solver")):
+        small = replace(limits, nl_state_bytes=room)
+        monkeypatch.setattr("qcompile.embedding.preflight.hybrid_limits", lambda known=small: known)
+        assert preflight(qubo, "chimera4").nonlinear.startswith(told)
+        assert bool(preflight(qubo, "chimera4").nonlinear) == bool(told)
