@@ -23,6 +23,11 @@ SPARSE = (
     (100, 5000, 3),
     (200, 2000, 3),
     (3000, 100_000, 3),
+    (12, 20, 5),
+    (16, 60, 6),
+    (200, 2000, 4),
+    (100, 2000, 6),
+    (50, 1000, 8),
 )
 
 
@@ -68,6 +73,11 @@ def renamed(pubo: Pubo, rng: np.random.Generator) -> dict[tuple[int, ...], float
     names = rng.permutation(pubo.variables).tolist()
     terms = [(tuple(names[i] for i in term), c) for term, c in pubo.to_dict().items() if term]
     return {terms[i][0]: terms[i][1] for i in rng.permutation(len(terms)).tolist()}
+
+
+def sixth() -> None:
+    """The sixth order of 20 features with 2 bits each, for the measurement of memory."""
+    quadratize(complete(40, 6))
 
 
 def cpu_seconds(function: Callable[[], object], repeat: int) -> float:
@@ -184,6 +194,9 @@ def main() -> None:
     pubo = sparse(10_000, 1_000_000)
     row("sparse cubic N=10,000, 10^6 terms", seconds=cpu_seconds(lambda: quadratize(pubo), 1),
         ancillas=len(quadratize(pubo).ancillas), peak_GB=peak_memory(large) / 1e9)  # fmt: skip
+    pubo = complete(40, 6)
+    row("complete degree 6, N=40", seconds=cpu_seconds(lambda: quadratize(pubo), 1),
+        ancillas=len(quadratize(pubo).ancillas), peak_GB=peak_memory(sixth) / 1e9)  # fmt: skip
     for variables in (16, 18):
         pubo = complete(variables, 6)
         seconds = best_time(lambda pubo=pubo: quadratize(pubo), 1)  # type: ignore[misc]

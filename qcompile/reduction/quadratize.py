@@ -33,7 +33,8 @@ from qcompile.errors import InputError
 from qcompile.files.interchange import read_pubo
 from qcompile.reduction.compress import SHARE, compress_range
 from qcompile.reduction.cover import METHODS, PairCover, Search, cover_triples
-from qcompile.reduction.subsets import SubsetCover, cover_monomials
+from qcompile.reduction.subsets import cover_monomials
+from qcompile.reduction.substitution import SubsetCover
 from qcompile.reduction.truncate import truncate_terms, truncate_triples
 from qcompile.runtime import memory
 from qcompile.stages.arrays import Floats, frozen, sum_by

@@ -6,19 +6,18 @@ are always available. Several families of subsets are tried: those inside two ha
 all pairs; all subsets up to half the degree; and for degrees up to 6 over at most 18 bits families
 that were found by long annealing. Each family is pruned to what the terms need.
 
-A term of k bits has 2^k subsets, too many above degree 10. There pairs of factors are replaced one
-after the other, those that the most terms share first.
+A term of k bits has 2^k subsets, too many above degree 10, and sparse terms have few in common.
+There pairs of factors are replaced one after the other (`substitution`).
 """
 
 from __future__ import annotations
 
-import heapq
 import json
 import logging
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import combinations
 from math import comb
@@ -28,13 +27,18 @@ from numpy.typing import NDArray
 
 from qcompile.errors import InputError
 from qcompile.reduction.cover import Search
+from qcompile.reduction.substitution import (
+    SubsetCover,
+    multiply_beginnings,
+    substitute_pairs,
+    substitution_steps,
+)
 from qcompile.runtime import memory
 from qcompile.stages.arrays import Floats
 from qcompile.stages.pubo import Pubo
 
 __all__ = [
     "SPLIT",
-    "SubsetCover",
     "cover_monomials",
     "in_words",
     "search_memory",
@@ -48,45 +52,63 @@ _log = logging.getLogger("qcompile")
 SPLIT = "split terms"
 # Of the search, for each subset of a term, and of splitting a term; measured on one core.
 _SECONDS_A_SUBSET, _BYTES_A_SUBSET = 1e-6, 24
-_BYTES_A_PRODUCT = 300  # of terms with too many subsets
 _BYTES_A_SPLIT = 240
 _PRUNINGS = 12
 _MOST_GREEDY = 3000
 _STORED_DEGREE = 6
 _WIDEST = 10
-# Most steps for replacing shared pairs, which is slow; above it terms share beginnings only.
-_MOST_STEPS = 1e6
-
-
-@dataclass(frozen=True, eq=False)
-class SubsetCover:
-    """Products of two earlier variables each, and the one or two variables that make each term."""
-
-    factors: NDArray[np.int32]
-    routes: NDArray[np.int64]
-    values: Floats
-    method: str
-    optimal: bool | None = None
-    bound: int | None = None
-
-    def __len__(self) -> int:
-        return len(self.factors)
+# Most steps for replacing shared pairs; above it wide terms share beginnings only.
+_MOST_STEPS = 1e8
+_SHORT = 1.0  # seconds that a search through all subsets of sparse terms may take
 
 
 def cover_monomials(pubo: Pubo, search: Search) -> SubsetCover:
     """Choose subsets whose products make every term of degree 3 or more.
 
-    If the search is expected to take longer than `time_limit` seconds, every term is split in a
-    fixed way instead, which is fast. The expectation depends on the terms alone.
+    Terms are reduced by greedy substitution; families of subsets are tried too if the terms are
+    dense, or the search through all of their subsets is short. If the search of a dense polynomial
+    is expected to take longer than the time limit, every term is split in a fixed way, which is
+    fast. What is tried depends on the terms and the options alone.
     """
-    method, seed, time_limit = search.method, search.seed, search.time_limit
+    method = search.method
     if method == "exact":
         raise InputError("cover exact is for cubics; for higher degrees use auto")
+    steps = substitution_steps(pubo)
     if pubo.degree > _WIDEST or not _Problem.can_number(pubo):
-        return _cover_wide(pubo, method, seed)
-    problem = _Problem.of(pubo)
-    if method in ("auto", "halves", "greedy"):
-        took = search_seconds(pubo.terms)
+        if method not in ("auto", "greedy"):
+            raise InputError(
+                f"terms of degree {pubo.degree} over {pubo.variables:,} variables have too many "
+                f"subsets for cover {method}; use auto"
+            )
+        if steps > _MOST_STEPS:
+            return multiply_beginnings(pubo)
+        return substitute_pairs(pubo, search)
+    if method == "greedy":
+        return substitute_pairs(pubo, replace(search, effort=0.0))
+    took, dense = search_seconds(pubo.terms), _is_dense(pubo)
+    found = None
+    if method == "auto" and steps <= _MOST_STEPS and not (dense and took > search.time_limit):
+        found = substitute_pairs(pubo, search)
+        if not dense and took > min(search.time_limit, search.effort * _SHORT):
+            return found
+    return _by_families(_Problem.of(pubo), pubo, search, took, found)
+
+
+def _is_dense(pubo: Pubo) -> bool:
+    """Whether half of all terms of degree 3 and more are there, over the bits that occur."""
+    occurring = np.zeros(pubo.variables, dtype=np.bool_)
+    for rows in pubo.indices[2:]:
+        occurring[rows] = True
+    everything = sum(comb(int(occurring.sum()), j) for j in range(3, pubo.degree + 1))
+    return 2 * sum(pubo.terms[2:]) >= everything
+
+
+def _by_families(
+    problem: _Problem, pubo: Pubo, search: Search, took: float, found: SubsetCover | None
+) -> SubsetCover:
+    """Return the smallest pruned family of subsets, or what was found if that is smaller."""
+    method, seed, time_limit = search.method, search.seed, search.time_limit
+    if method in ("auto", "halves"):
         if took > time_limit:
             _log.warning(
                 "warning: a search for few products of these %s terms would take about %s, and "
@@ -102,9 +124,8 @@ def cover_monomials(pubo: Pubo, search: Search) -> SubsetCover:
             "use fewer bits= or features=, a lower order=, or a short time_limit= to split them",
         )
     deadline = time.monotonic() + time_limit
-    families = _families(problem, pubo, method)
     best: tuple[int, str, list[NDArray[np.int64]]] | None = None
-    for name, family in families.items():
+    for name, family in _families(problem, pubo, search).items():
         if best is not None and time.monotonic() > deadline:
             _log.warning("warning: the time limit ended the search for few products")
             break
@@ -113,6 +134,8 @@ def cover_monomials(pubo: Pubo, search: Search) -> SubsetCover:
             number = sum(map(len, pruned))
             if best is None or number < best[0]:
                 best = (number, name, pruned)
+    if found is not None and (best is None or len(found) < best[0]):
+        return found
     if best is None:
         raise InputError(f"cover {method} cannot make all terms of this polynomial; use auto")
     return problem.routed(best[2], best[1])
@@ -147,35 +170,11 @@ def in_words(seconds: float) -> str:
     return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:,.0f} hours"
 
 
-def _cover_wide(pubo: Pubo, method: str, seed: int) -> SubsetCover:
-    """Cover terms with too many subsets by products of two factors."""
-    if method not in ("auto", "greedy"):
-        raise InputError(
-            f"terms of degree {pubo.degree} over {pubo.variables:,} variables have too many "
-            f"subsets for cover {method}; use auto"
-        )
-    terms = [row for rows in pubo.indices[2:] for row in rows.tolist()]
-    steps = sum(len(term) ** 3 for term in terms)
-    replace = _shared_pairs if steps <= _MOST_STEPS else _shared_beginnings
-    factors, left = replace(terms, pubo.variables, seed)
-    memory.require(
-        _BYTES_A_PRODUCT * len(factors),
-        f"{len(factors):,} ancillas that are made of each other",
-        "lower the degree of the terms, or give fewer of them",
-    )
-    return SubsetCover(
-        factors=np.array(factors, dtype=np.int32).reshape(-1, 2),
-        routes=np.array([(term[0], term[-1]) for term in left], dtype=np.int64).reshape(-1, 2),
-        values=np.concatenate([np.empty(0), *pubo.coefficients[2:]]),
-        method="greedy pairs" if replace is _shared_pairs else "shared beginnings",
-    )
-
-
-def _families(problem: _Problem, pubo: Pubo, method: str) -> dict[str, list[NDArray[np.int64]]]:
+def _families(problem: _Problem, pubo: Pubo, search: Search) -> dict[str, list[NDArray[np.int64]]]:
     """Return candidate families by name: the members of size 2, 3, ... as rows."""
     degree = problem.degree
     half = -(-degree // 2)
-    if method == "dimod":
+    if search.method == "dimod":
         return {"dimod": _dimod_family(pubo, degree)}
     parts = problem.subsets(degree - 1)
     inside = [rows[np.all(rows % 2 == rows[:, :1] % 2, axis=1)] for rows in parts]
@@ -183,19 +182,16 @@ def _families(problem: _Problem, pubo: Pubo, method: str) -> dict[str, list[NDAr
         "halves": inside,
         "halves and pairs": [parts[0], *inside[1:]],
     }
-    if method == "halves":
+    if search.method == "halves":
         return halves
-    families = {"all subsets": parts[: half - 1]}
-    if method == "auto":
-        families |= halves
-        terms = sum(map(len, problem.monomials))
-        everything = sum(comb(problem.variables, j) for j in range(3, degree + 1))
-        attempts = min(8, _MOST_GREEDY // max(1, terms)) if 2 * terms < everything else 0
-        for attempt in range(attempts):
-            families[f"greedy pairs {attempt}"] = _greedy_family(problem, attempt)
-        stored = _stored(problem)
-        if stored is not None:
-            families["stored"] = stored
+    families = {"all subsets": parts[: half - 1], **halves}
+    terms = sum(map(len, problem.monomials))
+    attempts = min(8, _MOST_GREEDY // max(1, terms)) if not _is_dense(pubo) else 0
+    for attempt in range(attempts):
+        families[f"greedy pairs {attempt}"] = _greedy_family(pubo, search, attempt)
+    stored = _stored(problem)
+    if stored is not None:
+        families["stored"] = stored
     return families
 
 
@@ -441,79 +437,18 @@ def _choose(ways: list[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> NDArray[
     return chosen
 
 
-def _greedy_family(problem: _Problem, seed: int) -> list[NDArray[np.int64]]:
-    """Return the products that arise if the pair that most terms share is replaced repeatedly.
-
-    This suits sparse polynomials, whose terms have few subsets in common.
-    """
-    rows = [row for rows in problem.monomials for row in rows.tolist()]
-    bits: list[tuple[int, ...]] = [(i,) for i in range(problem.variables)]
-    for one, two in _shared_pairs(rows, problem.variables, seed)[0]:
+def _greedy_family(pubo: Pubo, search: Search, attempt: int) -> list[NDArray[np.int64]]:
+    """Return the products that arise if the pair that most terms share is replaced repeatedly."""
+    bits: list[tuple[int, ...]] = [(i,) for i in range(pubo.variables)]
+    for one, two in substitute_pairs(
+        pubo, replace(search, effort=0.0), first=attempt
+    ).factors.tolist():
         bits.append(tuple(sorted({*bits[one], *bits[two]})))
-    products = set(bits[problem.variables :])
+    products = set(bits[pubo.variables :])
     return [
         np.array(sorted(p for p in products if len(p) == size), dtype=np.int64).reshape(-1, size)
-        for size in range(2, problem.degree + 1)
+        for size in range(2, pubo.degree + 1)
     ]
-
-
-Factors = list[tuple[int, int]]
-
-
-def _shared_beginnings(
-    rows: list[list[int]], variables: int, seed: int
-) -> tuple[Factors, list[list[int]]]:
-    """Multiply the factors of each term one by one, the most common first; share beginnings.
-
-    Return the factors of each product, and for each term the two variables that are left.
-    """
-    counts = np.bincount([member for row in rows for member in row], minlength=variables)
-    products: dict[tuple[int, int], int] = {}
-    left = []
-    for row in rows:
-        first, *others, last = sorted(row, key=lambda member: (-counts[member], member))
-        for other in others:
-            first = products.setdefault((first, other), variables + len(products))
-        left.append([first, last])
-    return list(products), left
-
-
-def _shared_pairs(
-    rows: list[list[int]], variables: int, seed: int
-) -> tuple[Factors, list[list[int]]]:
-    """Replace the pair of factors that the most terms share, repeatedly; break ties at random.
-
-    Return the factors of each product, and for each term the one or two variables that are left.
-    """
-    rng = np.random.default_rng(seed)
-    terms = [set(row) for row in rows]
-    factors: Factors = []
-    users: dict[tuple[int, int], set[int]] = {}
-    for number, term in enumerate(terms):
-        for pair in combinations(sorted(term), 2):
-            users.setdefault(pair, set()).add(number)
-    heap = [(-len(of), rng.random(), pair) for pair, of in users.items()]
-    heapq.heapify(heap)
-    while heap:
-        count, tie, pair = heapq.heappop(heap)
-        of = users.get(pair, set())
-        if not of or -count != len(of):  # out of date
-            if of:
-                heapq.heappush(heap, (-len(of), tie, pair))
-            continue
-        product = variables + len(factors)
-        factors.append(pair)
-        for number in sorted(of):
-            term = terms[number]
-            for old in combinations(sorted(term), 2):
-                users[old].discard(number)
-            term.difference_update(pair)
-            term.add(product)
-            if len(term) > 2:
-                for new in combinations(sorted(term), 2):
-                    users.setdefault(new, set()).add(number)
-                    heapq.heappush(heap, (-len(users[new]), rng.random(), new))
-    return factors, [sorted(term) for term in terms]
 
 
 def _stored(problem: _Problem) -> list[NDArray[np.int64]] | None:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qcompile.reduction.cover import PairCover, Search, shrink_cover
-from qcompile.reduction.subsets import SubsetCover, cover_monomials
+from qcompile.reduction.subsets import cover_monomials
+from qcompile.reduction.substitution import SubsetCover
 from qcompile.stages.arrays import frozen
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.terms import collect
