@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,9 @@ def fetched(source: str) -> Frame:
         which["version"] = int(version)
     _log.info("%s: fetching it from openml.org, unless an earlier copy is there", source)
     try:
-        found = fetch_openml(**which, as_frame=True, parser="auto")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of retries; the error below tells the reason
+            found = fetch_openml(**which, as_frame=True, parser="auto")
     except ImportError:
         raise InputError(f"{source}: reading it needs pandas: pip install pandas") from None
     except Exception as error:  # whatever the network and its libraries raise

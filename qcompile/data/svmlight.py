@@ -52,6 +52,7 @@ __all__ = [
 
 _log = logging.getLogger("qcompile")
 _PIECE_BYTES = 1 << 22
+_STEP_BYTES = 1 << 16  # of compressed files, so that an error knows its place
 _LONGEST_LINE = 1 << 26
 # More text than this without any row is no data: a small compressed file can hold any amount.
 _LONGEST_BLANK = 1 << 30
@@ -194,8 +195,8 @@ class SvmlightReader:
             return path.open("rb")
         except FileNotFoundError:
             raise InputError(
-                f"{self.name}: no such file; expected an svmlight file, - for standard input, or "
-                f"a named set ({', '.join(NAMES)})"
+                f"{self.name}: no such file; expected an svmlight file, a table, - for standard "
+                f"input, or a named set ({', '.join(NAMES)})"
             ) from None
         except InputError:
             raise
@@ -220,12 +221,7 @@ class SvmlightReader:
         carry, start = b"", True
         while True:
             try:
-                block = stream.read(self._piece_bytes or _PIECE_BYTES)
-            except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-                raise InputError(
-                    f"{self.name}: {self._damage(kind, error)} after line {self._line - 1:,}; "
-                    "expected a complete file: fetch or compress it again"
-                ) from None
+                block = self._block(stream, kind)
             except MemoryError:
                 raise MemoryLimitError(
                     f"{self.name}: unpacking the {kind or 'plain'} data needs more memory than "
@@ -244,6 +240,24 @@ class SvmlightReader:
                 yield text[:cut]
         if carry:
             yield carry
+
+    def _block(self, stream: IO[bytes], kind: str | None) -> bytes:
+        """Return the next bytes; what was unpacked before an error tells how far the file goes."""
+        wanted = self._piece_bytes or _PIECE_BYTES
+        parts: list[bytes] = []
+        try:
+            while wanted > 0:
+                parts.append(stream.read(wanted if kind is None else min(wanted, _STEP_BYTES)))
+                wanted -= len(parts[-1])
+                if kind is None or not parts[-1]:
+                    break
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+            lines = self._line - 1 + sum(part.count(b"\n") for part in parts)
+            raise InputError(
+                f"{self.name}: {self._damage(kind, error)} after line {lines:,}; expected a "
+                "complete file: fetch or compress it again"
+            ) from None
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _cut(self, text: bytes) -> int:
         """Return where the last whole line ends."""

@@ -44,9 +44,14 @@ def parse_cells(text: str, delimiter: str, layout: Layout, line: int) -> Cells:
 
 
 def _other_width(line: int, cells: Sequence[str], layout: Layout) -> InputError:
+    number = "1 cell" if len(cells) == 1 else f"{len(cells):,} cells"
+    if len(cells) < layout.width and "\n" in cells[-1]:
+        why = "a quotation mark there is never closed"
+    else:
+        why = "the file may be cut off there, or a cell holds the delimiter without quotes"
     return InputError(
-        f"{layout.head.file}, line {line}: {len(cells)} cells; expected {layout.width} as in the "
-        "lines before: the file may be cut off there, or a cell holds the delimiter without quotes"
+        f"{layout.head.file}, line {line}: {number}; expected {layout.width:,} as in the lines "
+        f"before: {why}"
     )
 
 

@@ -19,7 +19,8 @@ def number_of(cell: str, layout: Layout, row: int, place: int, column: TableColu
     if value is not None and math.isfinite(value):
         return value
     if value is not None:
-        found = f"{shown(cell.strip())} is not finite; expected a finite number"
+        found = f"{shown(cell.strip())} is not finite; expected a finite number: correct it, or "
+        found += f"remove the {layout.head.unit}"
         raise layout.error(row, place, found)
     if cell.strip() in MISSING_NUMBERS:
         if column.fill is not None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -36,6 +37,11 @@ def test_a_table_is_read_as_pandas_reads_it(tmp_path: Path) -> None:
         ("a,b,y\n1,2,0\n1,2,1\n1,", "line 4: 2 cells; expected 3"),
         ("a,b,y\n1,2,0\n1,2,0\n", "one class only"),
         ("a,b,y\n", "a header without rows"),
+        ("", "no rows"),
+        ('a,b,y\n1,2,0\n"1,2,1\n3,4,0\n', r"line 3: 1 cell; .* quotation mark .* never closed"),
+        ("a,b,y\n1,2,0\n1,inf,1\n", "not finite; expected a finite number: correct it, or remove"),
+        ("a,b,y\n1,2,0\n1,2,\n", "line 3, column 'y': the label is missing"),
+        ("a,b,y\n1,2,0\n3,4,1\n5,6,2\n", r"3 classes \(0, 1, 2\); .*positive=LABEL"),
     ],
 )
 def test_bad_tables_are_refused_with_place_and_remedy(
@@ -57,3 +63,31 @@ def test_a_label_column_that_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("age,size,sick\n1,2,0\n1,2,1\n")
     with pytest.raises(InputError, match=r"no column 'sikc'; .* did you mean 'sick'"):
         read(tmp_path / "t.csv", label="sikc")
+
+
+def test_a_compressed_table_that_is_cut_off_tells_how_far_it_goes(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    lines = [f"{a!r},{b!r},{a > b:d}\n" for a, b in rng.random((20_000, 2)).tolist()]
+    packed = gzip.compress(("a,b,y\n" + "".join(lines)).encode())
+    (tmp_path / "t.csv.gz").write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(InputError, match="truncated gzip data after line") as refused:
+        read(tmp_path / "t.csv.gz")
+    line = int(str(refused.value).split("after line ")[1].split(";")[0].replace(",", ""))
+    assert 5_000 < line < 10_500
+
+
+def test_a_wide_table_is_read_and_one_too_wide_refused(tmp_path: Path) -> None:
+    wide = 100_000
+    names = ",".join([f"c{i}" for i in range(wide)] + ["y"])
+    rows = "".join(f"{number}," * wide + f"{number}\n" for number in (0, 1))
+    (tmp_path / "t.csv").write_text(f"{names}\n{rows}")
+    assert read(tmp_path / "t.csv").features == wide
+    (tmp_path / "t.csv").write_text("1," * (1 << 18) + "1\n")
+    with pytest.raises(InputError, match="262,145 columns; expected at most 262,144"):
+        read(tmp_path / "t.csv")
+
+
+def test_columns_to_leave_out_are_named_or_numbered(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b,c,y\n1,x,3,0\n2,z,5,1\n")
+    for ignore in ("b", ["b"], [2], [-3]):
+        assert read(tmp_path / "t.csv", ignore=ignore).preparation.names == ("a", "c")
