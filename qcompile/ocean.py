@@ -11,7 +11,7 @@ of the polynomial itself.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dimod
@@ -32,27 +32,29 @@ from qcompile.solvers.solve import solve
 from qcompile.stages.embedded import Embedding, problem_id, to_embedded
 from qcompile.stages.labels import Label
 from qcompile.stages.machine import Machine
+from qcompile.stages.origin import Origin
 from qcompile.stages.pubo import Pubo
 from qcompile.stages.qubo import Qubo
 from qcompile.stages.samples import merged
+from qcompile.stages.source import Source
 
 __all__ = ["ChainsComposite", "PuboSampler"]
 
 
-_OWN = ("num_reads", "num_sweeps", "seed")
+_OWN = ("max_answers", "num_reads", "num_sweeps", "seed", "solver", "target")
 _COMMON = ("keep_penalty_variables", "discard_unsatisfied", "penalty_strength")
 
 
 class PuboSampler(ComposedPolySampler):  # type: ignore[misc]
     """Sample binary polynomials of any degree.
 
-    `child` is None for qcompile's own annealer, which works on the polynomial and needs no
-    ancillas; or a dimod sampler, which is given the QUBO over the polynomial's own labels and those
-    of ancillas, which are named by their factors (``a*b``) and never as a variable. A child with a
-    working graph (`DWaveSampler`, `MockDWaveSampler`) is given the embedded problem; the embedding
-    is kept as long as the same variables meet. `cover`, `strength`, `max_ancillas`, `seed` and
-    `time_limit` are those of `quadratize`, `chain_strength` and `repair` those of `embed` and
-    `unembed`.
+    `child` is None for qcompile's own search, which works on the polynomial in bits or spins and
+    needs no ancillas; or a dimod sampler, which is given the QUBO over the polynomial's own labels
+    and those of ancillas, which are named by their factors (``a*b``) and never as a variable. A
+    child with a working graph (`DWaveSampler`, `MockDWaveSampler`) is given the embedded problem;
+    the embedding is kept as long as the same variables meet. `cover`, `strength`, `max_ancillas`,
+    `seed` and `time_limit` are those of `quadratize`, `chain_strength` and `repair` those of
+    `embed` and `unembed`.
 
     >>> sampler = PuboSampler(dimod.ExactSolver())
     >>> found = sampler.sample_hubo({("a", "b", "c"): -2.0, ("a",): 1.0})
@@ -75,7 +77,7 @@ class PuboSampler(ComposedPolySampler):  # type: ignore[misc]
     ) -> None:
         if child is not None and not isinstance(child, dimod.Sampler):
             raise InputError(
-                f"child {type(child).__name__}; expected a dimod sampler, or None for the annealer "
+                f"child {type(child).__name__}; expected a dimod sampler, or None for the search "
                 "of qcompile"
             )
         self._children = [] if child is None else [child]
@@ -92,7 +94,7 @@ class PuboSampler(ComposedPolySampler):  # type: ignore[misc]
 
     @property
     def children(self) -> list[Any]:
-        """The sampler that is given the QUBO, in a list; none if qcompile anneals itself."""
+        """The sampler that is given the QUBO, in a list; none if qcompile searches itself."""
         return self._children
 
     @property
@@ -124,11 +126,13 @@ class PuboSampler(ComposedPolySampler):  # type: ignore[misc]
         for the sake of programs that give one, and changes nothing. Everything else goes to the
         child, `initial_state` completed by ancillas.
 
-        With qcompile's annealer the samples are distinct, the lowest first.
+        qcompile's own search takes `num_reads`, `num_sweeps`, `seed`, the name of a `solver` of
+        `solve` ("auto"), a `target`, which is an energy that ends it, and `max_answers`, the number
+        of samples to keep (as many as reads). Its samples are distinct, the lowest first.
         """
         pubo, labels = _numbered(poly)
         if not self._children:
-            answer = _annealed(pubo, {"seed": self._seed, **parameters})
+            answer = _searched(pubo, {"seed": self._seed, **parameters})
         else:
             qubo = quadratize(pubo, **self._quadratize)
             names = _named(qubo, labels)
@@ -143,6 +147,7 @@ class PuboSampler(ComposedPolySampler):  # type: ignore[misc]
         fields = {**answer.fields, "penalty_satisfaction": answer.violations == 0}
         return _sample_set(
             poly,
+            pubo,
             answer.values[kept],
             labels,
             {name: field[kept] for name, field in fields.items()},
@@ -209,23 +214,26 @@ def _numbered(polynomial: Any) -> tuple[Pubo, list[Label]]:
             f"a polynomial from {type(polynomial).__name__}; expected a dimod.BinaryPolynomial "
             "(sample_hubo and sample_hising take dictionaries)"
         )
-    labels = polynomial.variables
-    return numbered(polynomial.items(), labels, polynomial.vartype.name, in_order=False)
+    kind = polynomial.vartype.name
+    pubo, labels = numbered(polynomial.items(), polynomial.variables, kind, in_order=False)
+    # spins are searched as spins
+    return replace(pubo, origin=Origin(source=Source(vartype=kind))), labels
 
 
-def _annealed(pubo: Pubo, parameters: Mapping[str, Any]) -> _Answer:
-    """Run qcompile's annealer on the polynomial."""
+def _searched(pubo: Pubo, parameters: Mapping[str, Any]) -> _Answer:
+    """Run qcompile's own search on the polynomial."""
     unknown = sorted(set(parameters) - set(_OWN))
     if unknown:
         raise InputError(f"parameter {unknown[0]!r}; expected one of {', '.join(_OWN)}")
     reads = parameters.get("num_reads", 100)
     found = solve(
         pubo,
-        solver="anneal",
+        solver=parameters.get("solver", "auto"),
         reads=reads,
-        keep=reads,
+        keep=parameters.get("max_answers", reads),
         sweeps=parameters.get("num_sweeps"),
         seed=parameters.get("seed", 0),
+        target=parameters.get("target"),
     )
     fields: dict[str, NDArray[Any]] = {"num_occurrences": found.occurrences}
     return _Answer(found.bits, found.violations, fields, dict(found.info))
@@ -274,6 +282,7 @@ def _about(qubo: Qubo, names: list[Label]) -> dict[str, Any]:
 
 def _sample_set(
     polynomial: Any,
+    pubo: Pubo,
     values: NDArray[Any],
     labels: list[Label],
     fields: Mapping[str, NDArray[Any]],
@@ -281,12 +290,14 @@ def _sample_set(
 ) -> Any:
     """Return a sample set with the original labels and vartype, and the polynomial's energies."""
     rows = np.ascontiguousarray(values[:, : len(labels)], dtype=np.int8)
+    # dimod evaluates term by term, which takes longer than a search
+    energies = pubo.energies(rows[:, : pubo.variables]) if len(rows) else np.zeros(0)
     if polynomial.vartype is dimod.SPIN:
         rows = 2 * rows - 1
     return dimod.SampleSet.from_samples(
         (rows, labels),
         polynomial.vartype,
-        energy=polynomial.energies((rows, labels)) if len(rows) else np.zeros(0),
+        energy=energies,
         info=dict(info),
         sort_labels=False,
         **fields,

@@ -14,6 +14,10 @@ from qcompile.stages.pubo import Pubo
 __all__ = ["Incidence", "incidence_of"]
 
 
+# Bytes that are there: asking the system takes longer than filling them.
+_SMALL = 1 << 20
+
+
 class Incidence(NamedTuple):
     """The members of term t are ``members[member_starts[t]:member_starts[t + 1]]``.
 
@@ -29,11 +33,9 @@ class Incidence(NamedTuple):
 
 def incidence_of(pubo: Pubo, what: str) -> Incidence:
     """Return the terms as flat arrays; `what` names the work if the memory is too small."""
-    memory.require(
-        sum(len(c) * (36 * j + 20) for j, c in enumerate(pubo.coefficients, 1)),
-        what,
-        "use fewer features or bits",
-    )
+    size = sum(len(c) * (36 * j + 20) for j, c in enumerate(pubo.coefficients, 1))
+    if size > _SMALL:
+        memory.require(size, what, "use fewer features or bits")
     members = np.concatenate([rows.reshape(-1) for rows in pubo.indices] or [np.zeros(0, np.int32)])
     sizes = np.concatenate(
         [np.full(len(rows), rows.shape[1]) for rows in pubo.indices] or [np.zeros(0, np.int64)]

@@ -38,6 +38,7 @@ _MOST_QUADRATIC = 4000
 # Words of signs are worth it up to so many for each term that a flip changes; few sizes, 64 MB.
 _WORDS_A_TERM, _MOST_SIZES, _MOST_WORDS = 2, 16, 1 << 23
 _WORD, _LANES = 64, 8
+_ASKED = 1 << 16  # for fewer words asking the system takes longer than filling them
 # Coefficients of spins that are smaller than this share of the largest are rounding errors.
 _ROUNDING = 2.0**-44
 # Going back to spins is tried up to so many terms on the way.
@@ -209,7 +210,8 @@ def _signs(spins: Pubo) -> Ground | None:
     words = int(slots.sum()) * columns
     if words > _WORDS_A_TERM * _terms_a_flip(found) or n * words > _MOST_WORDS:
         return None
-    memory.require(16 * n * words, "the signs of this polynomial", "use fewer terms")
+    if n * words > _ASKED:
+        memory.require(16 * n * words, "the signs of this polynomial", "use fewer terms")
     starts = np.concatenate([[0], np.cumsum(slots)])
     order = np.argsort(owner * len(sizes) + kind, kind="stable")
     rank = np.empty(len(owner), dtype=np.int64)
