@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Floats", "Matrix", "extent", "frozen", "row_norms", "sum_by"]
+__all__ = ["Floats", "Matrix", "are_constant", "extent", "frozen", "row_norms", "sum_by"]
 
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -37,6 +37,22 @@ def extent(values: Floats) -> tuple[float, float]:
 def sum_by(groups: NDArray[np.integer], values: Floats, number: int) -> Floats:
     """Return the sum of the values of each group 0..number-1."""
     return np.asarray(np.bincount(groups, values, minlength=number), dtype=np.float64)
+
+
+def are_constant(rows: Matrix) -> bool:
+    """Whether every column has the same value in all rows.
+
+    >>> are_constant(np.array([[1.0, 2.0], [1.0, 2.0]])), are_constant(np.array([[1.0], [0.0]]))
+    (True, False)
+    """
+    if rows.shape[0] < 2:
+        return True
+    if not hasattr(rows, "indptr"):
+        return bool((rows[1] == rows[0]).all() and (rows[1:] == rows[0]).all())
+    filled = np.bincount(rows.indices, rows.data != 0, minlength=rows.shape[1])
+    if not np.isin(filled, (0, rows.shape[0])).all():
+        return False
+    return bool((rows.max(axis=0).toarray() == rows.min(axis=0).toarray()).all())
 
 
 def row_norms(rows: Matrix) -> Floats:

@@ -40,6 +40,11 @@ class Calibration(Displayed):
     def _facts(self) -> Mapping[str, object]:
         return {"slope": self.slope, "intercept": self.intercept}
 
+    def logits(self, decisions: ArrayLike) -> Floats:
+        """Return the logarithm of the odds of the positive label for each decision."""
+        with np.errstate(over="ignore"):  # beyond the largest number the probability is 0 or 1
+            return np.asarray(self.slope * np.asarray(decisions, np.float64) + self.intercept)
+
     def probabilities(self, decisions: ArrayLike) -> Floats:
         """Return the probability of the positive label for each decision."""
         return np.asarray(np.exp(self.log_probabilities(decisions)))
@@ -49,6 +54,5 @@ class Calibration(Displayed):
 
         It is exact where the probability itself is too small for a number.
         """
-        with np.errstate(over="ignore"):  # beyond the largest number the probability is 0 or 1
-            logits = self.slope * np.asarray(decisions, dtype=np.float64) + self.intercept
+        logits = self.logits(decisions)
         return np.asarray(-np.logaddexp(0.0, -logits if positive else logits))

@@ -34,7 +34,7 @@ from qcompile.training.memory import Memory, memory_of
 from qcompile.training.rounds import Found, RoundOptions, Task
 from qcompile.training.start import least_squares, price_of
 
-__all__ = ["Batches", "paper_batch", "rounds_batch"]
+__all__ = ["Batches", "begun", "paper_batch", "rounds_batch"]
 
 
 # A memory is a matrix of all weights.
@@ -67,6 +67,13 @@ class Batches:
     l2: float | None = None
 
 
+def begun(classifier: Classifier) -> Batches:
+    """Return a classifier as one that begins a training in batches: of no rows so far."""
+    made = classifier.preparation
+    nothing = Dataset(np.zeros((0, made.features)), np.zeros(0), made)
+    return Batches(classifier, nothing, 0.0, 0.0, 0.0, np.zeros((3, 0)))
+
+
 def rounds_batch(
     data: Dataset,
     before: Batches | None,
@@ -95,11 +102,13 @@ def rounds_batch(
             rows, direction,
         )  # fmt: skip
         first = None
+        if before is not None:
+            first = np.array(before.classifier.weights)
+            task = replace(task, only_begin=True)
         if before is not None and before.memory is not None:
             share = rows.total / state.total
-            first = np.array(before.classifier.weights)
             memory = before.memory * (1 - share)
-            task = replace(task, rows=unit.scaled(share), memory=memory, only_begin=True)
+            task = replace(task, rows=unit.scaled(share), memory=memory)
         found = train_once(task, first)
         made = memory_of(task.rows, found.weights, options.width)
     kept = made if task.memory is None else task.memory + made

@@ -7,6 +7,7 @@ sigmoid is then fitted to these decisions and the labels (Platt), as one of Lin,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -75,13 +76,18 @@ def _own_rows(classifier: Classifier, data: Dataset) -> tuple[NDArray[np.float64
 
 
 def fit_calibration(
-    decisions: ArrayLike, signs: ArrayLike, weights: ArrayLike | None = None
+    decisions: ArrayLike,
+    signs: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    through_half: bool = False,
 ) -> Calibration:
     """Return the sigmoid of the decisions that makes the labels (signs) most likely.
 
     Its targets are (n + 1) / (n + 2) for n positive rows, and 1 / (n + 2) for n negative ones, so
     that classes that are apart have no infinite slope. It never falls: a larger decision is not
-    less likely to be positive. `weights` are how much each row counts.
+    less likely to be positive. `weights` are how much each row counts. With `through_half` a
+    decision of 0 has the probability 1/2, so that labels and probabilities agree.
     """
     d, y = np.asarray(decisions, dtype=np.float64), np.asarray(signs, dtype=np.float64)
     count = np.ones(len(d)) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -90,11 +96,11 @@ def fit_calibration(
     positive, negative = float(count[y > 0].sum()), float(count[y <= 0].sum())
     target = np.where(y > 0, (positive + 1) / (positive + 2), 1 / (negative + 2))
     scale = float(np.max(np.abs(d))) or 1.0
-    slope, intercept = _lowest(d / scale, target, count)
+    slope, intercept = _lowest(d / scale, target, count, through_half)
     return Calibration(slope / scale, intercept)
 
 
-def _lowest(d: Floats, target: Floats, count: Floats) -> tuple[float, float]:
+def _lowest(d: Floats, target: Floats, count: Floats, through_half: bool) -> tuple[float, float]:
     """Return slope (0 or more) and intercept with the least cross-entropy, by Newton's method."""
     from scipy.special import expit
 
@@ -103,7 +109,7 @@ def _lowest(d: Floats, target: Floats, count: Floats) -> tuple[float, float]:
         return float((count * (np.logaddexp(0, logits) - target * logits)).sum())
 
     mean = float((count * target).sum() / count.sum())
-    flat = np.array([0.0, np.log(mean / (1 - mean))])
+    flat = np.array([0.0, 0.0 if through_half else np.log(mean / (1 - mean))])
     at, value = flat, entropy(flat)
     for _ in range(_STEPS):
         p = expit(at[0] * d + at[1])
@@ -111,6 +117,8 @@ def _lowest(d: Floats, target: Floats, count: Floats) -> tuple[float, float]:
         slope = np.array([(rest * d).sum(), rest.sum()])
         across = (curve * d).sum()
         square = np.array([[(curve * d * d).sum(), across], [across, curve.sum()]])
+        if through_half:
+            slope[1] = square[0, 1] = square[1, 0] = 0.0
         step = np.linalg.solve(square + 1e-12 * np.trace(square) * np.eye(2), slope)
         share = 1.0
         while (after := entropy(at - share * step)) > value - 1e-4 * share * float(slope @ step):
@@ -132,13 +140,14 @@ def held_out_decisions(
     folds: int = FOLDS,
     seed: int = 0,
     unit_rows: bool = False,
+    weights_of: Callable[[Dataset], Floats] | None = None,
 ) -> Floats:
     """Return the decision about each row by a classifier that was trained without its fold.
 
     The classifiers minimise the objective of the rounds by L-BFGS, at the price `l2` of the
-    weights; None is the price that needs no search. `preparation` is for raw rows: each fold is
-    prepared like the others, which do not know it. `unit_rows` divides each decision by the length
-    of its row.
+    weights; None is the price that needs no search. `weights_of` trains otherwise. `preparation` is
+    for raw rows: each fold is prepared like the others, which do not know it. `unit_rows` divides
+    each decision by the length of its row.
     """
     decisions = np.zeros(len(data))
     with cluster.locally(), muted():
@@ -149,7 +158,8 @@ def held_out_decisions(
             if preparation is not None:
                 rows = preparation.apply(rows)
                 tested = prepare(tested, like=rows)
-            found = np.asarray(tested.x @ _lowest_weights(rows, l2))
+            made = _lowest_weights(rows, l2) if weights_of is None else weights_of(rows)
+            found = np.asarray(tested.x @ made)
             if unit_rows:
                 norms = row_norms(tested.x)
                 found = np.divide(found, norms, out=np.zeros_like(found), where=norms > 0)
@@ -197,6 +207,8 @@ def calibrated_by_folds(
     l2: float | None = None,
     preparation: PrepareOptions | None = None,
     seed: int = 0,
+    weights_of: Callable[[Dataset], Floats] | None = None,
+    through_half: bool = False,
 ) -> Calibration | None:
     """Return a calibration from held-out decisions; None if a class has no two different rows.
 
@@ -209,5 +221,7 @@ def calibrated_by_folds(
     if fewest < 2:
         return None
     count = min(FOLDS, fewest)
-    decisions = held_out_decisions(data, l2=l2, preparation=preparation, folds=count, seed=seed)
-    return fit_calibration(decisions, data.y, data.weights)
+    decisions = held_out_decisions(
+        data, l2=l2, preparation=preparation, folds=count, seed=seed, weights_of=weights_of
+    )
+    return fit_calibration(decisions, data.y, data.weights, through_half=through_half)

@@ -15,7 +15,7 @@ from qcompile.runtime.progress import muted
 from qcompile.runtime.timing import passing
 from qcompile.solvers.options import SolveOptions
 from qcompile.solvers.restarts import check_counts
-from qcompile.stages.arrays import Floats, frozen
+from qcompile.stages.arrays import Floats, are_constant, frozen
 from qcompile.stages.calibration import Calibration
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset
@@ -139,6 +139,11 @@ def check_rows(rows: Dataset) -> None:
     stored = own.data if hasattr(own, "indptr") else own
     if not np.any(stored):
         raise InputError("all features are zero: every classifier has margin 0 on these data")
+    if are_constant(own):
+        raise InputError(
+            "every column is constant, so that all rows get the same answer; expected a column "
+            "with different values"
+        )
 
 
 def _price(work: RoundsTask, direction: Floats) -> tuple[float, list[L2Trial]]:

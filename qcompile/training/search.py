@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from qcompile.errors import InputError
+from qcompile.moments.accumulate import moments_of
 from qcompile.objective.discretize import discretize, memory_needed
 from qcompile.objective.judgement import rewarded
 from qcompile.objective.weight_space import MOST_FEATURES, cubic_of_moments
@@ -37,7 +38,15 @@ from qcompile.stages.samples import Samples, samples_of
 from qcompile.stages.terms import most_terms
 from qcompile.training.risks import descend, objective_of
 
-__all__ = ["BITS", "Clock", "Stage", "Task", "goes_over_margins", "search_lowest"]
+__all__ = [
+    "BITS",
+    "Clock",
+    "Stage",
+    "Task",
+    "goes_over_margins",
+    "search_lowest",
+    "weights_with",
+]
 
 
 _log = logging.getLogger("qcompile")
@@ -110,6 +119,15 @@ def search_lowest(
             break
         loss = _narrower(loss)
     return samples, problem, loss
+
+
+def weights_with(rows: Dataset, loss: Loss, bits: int, l0: float, options: SolveOptions) -> Floats:
+    """Return the weights of the lowest state on rows, with a loss that was fitted to others."""
+    over_margins = goes_over_margins(rows, bits, loss.order, options)
+    degree = 1 if over_margins and loss.order % 2 == 0 else loss.order
+    task = Task(rows, moments_of(rows, degree, fit=False), bits, l0, over_margins, options)
+    samples, problem, _ = search_lowest(task, loss, False, Clock())
+    return np.asarray(problem.decode(samples.best))
 
 
 def _search_for(task: Task, loss: Loss) -> Callable[..., tuple[Samples, Pubo | Qubo]]:
