@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ print(json.dumps([(r["check_name"], r["status"], repr(r["exception"])) for r in 
         {"method": "paper", "bits": 2, "reads": 4, "features": 4},
     ],
 )
-def test_scikit_learns_own_checks_pass_and_none_is_skipped(parameters: dict[str, object]) -> None:
+def test_scikit_learns_own_checks_pass_and_none_is_skipped(parameters: dict[str, Any]) -> None:
     # one check is skipped unless SciPy finds this in the environment when it is imported
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
     made = subprocess.run(

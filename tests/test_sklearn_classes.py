@@ -17,7 +17,7 @@ from qcompile.stages.arrays import Floats
 _IRIS, _DIGITS = load_iris(return_X_y=True), load_digits(return_X_y=True)
 
 
-def _quick(**parameters: object) -> PolynomialLossClassifier:
+def _quick(**parameters: Any) -> PolynomialLossClassifier:
     return PolynomialLossClassifier(solver="descent", **parameters)
 
 
@@ -89,7 +89,7 @@ def _rows(kind: str = "") -> tuple[Floats, Any, Any]:
         ("", {"bits": 2, "reads": 4}),
     ],
 )
-def test_whole_weights_are_repeated_rows(kind: str, options: dict[str, object]) -> None:
+def test_whole_weights_are_repeated_rows(kind: str, options: dict[str, Any]) -> None:
     x, y, weights = _rows(kind)
     repeated = np.repeat(np.arange(80), weights.astype(int))
     mine = PolynomialLossClassifier(**options).fit(x, y, sample_weight=weights)
@@ -189,7 +189,7 @@ def test_a_warm_start_begins_where_the_last_fit_ended() -> None:
 
 def test_moments_of_batches_are_those_of_all_rows() -> None:
     x, y, weights = _rows()
-    options: dict[str, object] = {"scale": "none", "bits": 3, "reads": 20, "prior_std": 0.5}
+    options: dict[str, Any] = {"scale": "none", "bits": 3, "reads": 20, "prior_std": 0.5}
     model = PolynomialLossClassifier(**options)
     for part in np.array_split(np.arange(80), 4):
         model.partial_fit(x[part], y[part], classes=[0, 1], sample_weight=weights[part])
@@ -230,11 +230,12 @@ def test_batches_of_several_classes_after_a_fit_and_with_one_class() -> None:
     assert alone.score(x[:50], y[:50]) > 0.9
     alone.partial_fit(x[50:100], y[50:100]).partial_fit(x[20:50], y[20:50])
     assert alone.score(x[:100], y[:100]) > 0.9
-    for bad, message in (
+    refused: tuple[tuple[dict[str, Any], str], ...] = (
         ({"class_weight": "balanced"}, "compute them from all rows"),
         ({"l2": "cv"}, "a batch does not know the others"),
         ({"solver": "leap"}, "partial_fit on Leap"),
-    ):
+    )
+    for bad, message in refused:
         with pytest.raises(ValueError, match=message):
             PolynomialLossClassifier(**bad).partial_fit(x, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="label 2 is not one of classes"):

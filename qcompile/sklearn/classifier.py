@@ -269,11 +269,15 @@ class PolynomialLossClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
                 warnings.warn(f"{where}{note}", UserWarning, stacklevel=3)
         self.classifiers_ = tuple(own.classifier for own in found)
         self.method_ = found[0].method
+        self.coef_: Any
+        self.intercept_: Any
         self.coef_, self.intercept_ = self._as_linear()
         if two:
             one = found[0]
             self.classifier_ = one.classifier
-            self.loss_, self.l2_, self.rounds_ = one.loss, one.l2, one.rounds
+            self.loss_: Any = one.loss
+            self.l2_: Any = one.l2
+            self.rounds_: Any = one.rounds
             self.job_, self.energy_ = one.job, one.energy
             self.n_iter_: Any = one.rounds_made
             self.loss_curve_: Any = one.curve
