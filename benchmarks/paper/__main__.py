@@ -24,6 +24,10 @@ def main() -> None:
     parser.add_argument(
         "--collect", action="store_true", help="for figure4: tables of what is in the cache"
     )
+    parser.add_argument(
+        "--extend", action="store_true",
+        help="for figure4: the second run, after the first, with longer paths of prices",
+    )  # fmt: skip
     parser.add_argument("--data-sets", type=int, default=50, help="for figure2: how many (50)")
     parser.add_argument(
         "--loss", action="append", default=[],

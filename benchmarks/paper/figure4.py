@@ -48,11 +48,15 @@ Errors = list[list[float]]  # validation and test error, for each price of a pat
 
 
 class Job(NamedTuple):
-    """One method on one set, for one split of its rows."""
+    """One method on one set, for one split of its rows.
+
+    With `extended` its cells are those of the first run with longer paths: see `PROTOCOL.md`.
+    """
 
     split: int
     method: str
     name: str
+    extended: bool = False
 
 
 class Fit(NamedTuple):
@@ -197,8 +201,13 @@ def work(
     method = _reduced(METHODS[job.method]) if quick else METHODS[job.method]
     bench = Bench(cache and _file(cache, job), job, seed + job.split)
     folds = 2 if quick else FOLDS
-    done = cache and _file(cache, job).with_suffix(".cells.json")
+    done = cache and _kept(cache, job)
     cells: list[Cell] = []
+    if job.extended:
+        for known in _cells(cache, job._replace(extended=False)):
+            cells.append(_extended(bench, known, method.path, folds))
+            _keep(done, cells, bench.seconds)
+        return cells, bench.seconds
     if job.split:
         for known in _cells(cache, job._replace(split=0)):
             path = tuple(known.path)
@@ -212,12 +221,28 @@ def work(
     return cells, bench.seconds
 
 
+def _extended(bench: Bench, cell: Cell, prices: tuple[float, ...], folds: int) -> Cell:
+    """Return the cell with the next price as well, as long as the best is an end of its path."""
+    while True:
+        first, last = prices.index(cell.path[0]), prices.index(cell.path[-1])
+        best = prices.index(cell.setting["price"])
+        longer = max(0, first - (best == first)), min(len(prices), last + 1 + (best == last))
+        path = prices[slice(*longer)]
+        if path == tuple(cell.path):
+            return cell
+        cell = _on_all(bench, _without_price(cell.setting), path, cell.noise, folds)
+
+
 def _without_price(setting: Setting) -> Setting:
     return {key: value for key, value in setting.items() if key != "price"}
 
 
 def _file(cache: Path, job: Job) -> Path:
     return cache / f"{job.split}-{job.name}-{job.method}.jsonl"
+
+
+def _kept(cache: Path, job: Job) -> Path:
+    return _file(cache, job).with_suffix(".extended.json" if job.extended else ".cells.json")
 
 
 def _keep(path: Path | None, cells: list[Cell], seconds: float) -> None:
@@ -228,12 +253,22 @@ def _keep(path: Path | None, cells: list[Cell], seconds: float) -> None:
 
 
 def _stored(cache: Path, job: Job) -> tuple[list[Cell], float]:
-    path = _file(cache, job).with_suffix(".cells.json")
+    path = _kept(cache, job)
     if not path.exists():
         return [], 0.0
     found = json.loads(path.read_text())
     cells = [Cell(**{**own, "tests": tuple(own["tests"])}) for own in found["cells"]]
     return cells, float(found["cpu"])
+
+
+def _collected(cache: Path, job: Job) -> tuple[list[Cell], float]:
+    """Return what is stored; a cell that was not extended yet is that of the first run."""
+    cells, seconds = _stored(cache, job)
+    if not job.extended:
+        return cells, seconds
+    first, spent = _stored(cache, job._replace(extended=False))
+    longer = {own.noise: own for own in cells}
+    return [longer.get(own.noise, own) for own in first], max(seconds, spent)
 
 
 def _cells(cache: Path | None, job: Job) -> list[Cell]:
@@ -249,6 +284,10 @@ def _jobs(options: Any) -> list[Job]:
     again = [Job(split, method, name) for split in _SPLITS for method in _AGAIN for name in _SETS]
     one = len(_SETS) * len(_AGAIN)  # a second split comes before methods that no goal is about
     jobs = [*first, *again[:one], *more, *again[one:]]
+    if options.extend:  # what is compared comes first
+        order = [*_FIRST[1:], _FIRST[0]]
+        known = [Job(0, method, name, True) for name in _SETS for method in order[:-1]]
+        jobs = known + [Job(0, order[-1], name, True) for name in _SETS]
     return [job for job in jobs if _wanted(job.method, options)]
 
 
@@ -265,7 +304,7 @@ def run(options: Any) -> None:
     jobs = _jobs(options)
     done: dict[Job, tuple[list[Cell], float]] = {}
     if cache is not None and options.collect:
-        done = {job: _stored(cache, job) for job in jobs}
+        done = {job: _collected(cache, job) for job in jobs}
     else:
         one = partial(work, noises=noises, quick=options.quick, cache=cache, seed=options.seed)
         with ProcessPoolExecutor(_WORKERS, mp_context=get_context("spawn")) as pool:
@@ -274,7 +313,7 @@ def run(options: Any) -> None:
                 _say(job, *found)
     cells = [own for measured, _ in done.values() for own in measured]
     seconds = {(job.name, job.method, job.split): spent for job, (_, spent) in done.items()}
-    write_tables(cells, seconds, options)
+    write_tables(cells, seconds, options, "_extended" if options.extend else "")
 
 
 def _say(job: Job, cells: list[Cell], seconds: float) -> None:

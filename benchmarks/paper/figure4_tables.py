@@ -28,24 +28,30 @@ class Cell(NamedTuple):
 
 
 def write_tables(
-    cells: Sequence[Cell], seconds: Mapping[tuple[str, str, int], float], options: Any
+    cells: Sequence[Cell],
+    seconds: Mapping[tuple[str, str, int], float],
+    options: Any,
+    kind: str = "",
 ) -> None:
-    """Write the means of split 0, the errors of all folds and splits, and the picture."""
+    """Write the means of split 0, the errors of all folds and splits, and the picture.
+
+    The names of the files end with `kind`.
+    """
     if not cells:
         print("figure4: nothing was measured")
         return
     first = [own for own in cells if own.split == 0]
     rows = _means(first, seconds)
-    common.write_csv("figure4", rows, options)
-    common.write_csv("figure4_folds", [_folds(own) for own in cells], options)
+    common.write_csv(f"figure4{kind}", rows, options)
+    common.write_csv(f"figure4_folds{kind}", [_folds(own) for own in cells], options)
     spent = [
         {"dataset": name, "method": method, "split": split, "cpu_seconds": round(value, 1)}
         for (name, method, split), value in seconds.items()
         if value
     ]
-    common.write_csv("figure4_seconds", spent, options)
+    common.write_csv(f"figure4_seconds{kind}", spent, options)
     print(f"CPU seconds of all fits: {sum(seconds.values()):.0f}")
-    _draw(rows, options)
+    _draw(rows, options, kind)
 
 
 def _means(cells: Sequence[Cell], seconds: Mapping[tuple[str, str, int], float]) -> Rows:
@@ -87,7 +93,7 @@ def _folds(own: Cell) -> dict[str, Any]:
     }
 
 
-def _draw(rows: Rows, options: Any) -> None:
+def _draw(rows: Rows, options: Any, kind: str) -> None:
     plt = common.pyplot()
     names = list(dict.fromkeys(row["dataset"] for row in rows))
     across = min(2, len(names))
@@ -101,7 +107,7 @@ def _draw(rows: Rows, options: Any) -> None:
     for axis in axes.ravel()[len(names) :]:
         axis.set_visible(False)
     axes.ravel()[0].legend(fontsize=7)
-    common.save_figure(figure, "figure4", options)
+    common.save_figure(figure, f"figure4{kind}", options)
 
 
 def _curve(axis: Any, own: Rows, method: str, colour: str) -> None:

@@ -103,6 +103,7 @@ def _anneal(
     """Return the classifier that validation chooses for each loss of a path."""
     encoding = Encoding(cut.train.features, bits, zeta)
     reads = effort.valleys + effort.others
+    assert effort.others <= 2  # that many low states are carried on
     keep = _CANDIDATES // reads
     valleys = [_valley(cut, losses, zeta, ridge) for ridge in _BEGINNINGS[: effort.valleys]]
     chosen: list[Floats] = []

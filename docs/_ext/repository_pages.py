@@ -13,7 +13,7 @@ from sphinx.application import Sphinx
 
 __all__ = ["for_the_site", "setup"]
 
-OUTSIDE = re.compile(r"\[([^\]]*)\]\((\.\./[^)#\s]*)(?:#[^)\s]*)?\)")
+OUTSIDE = re.compile(r"(?<!!)\[([^\]]*)\]\((\.\./[^)#\s]*)(?:#[^)\s]*)?\)")
 
 
 def for_the_site(text: str, folder: Path) -> str:

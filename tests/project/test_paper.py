@@ -342,6 +342,33 @@ def test_a_run_goes_on_from_its_cache(tmp_path: Path, monkeypatch: pytest.Monkey
     assert other[0] == []  # another split takes the settings of the first
 
 
+def test_a_path_is_extended_until_its_best_price_is_no_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The best price is the sixth of nine; the first run left the second to the fourth."""
+    prices = METHODS["square"].path
+    errors = {price: [float(abs(number - 5)), 1.0] for number, price in enumerate(prices)}
+    seen = []
+
+    def fitted(self: figure4.Bench, fit: figure4.Fit) -> list[list[float]]:
+        seen.append(fit.path)
+        return [errors[price] for price in fit.path]
+
+    monkeypatch.setattr(figure4.Bench, "_fitted", fitted)
+    job = figure4.Job(0, "square", "Mease-Wyner")
+    bench = figure4.Bench(None, job, 0)
+    first = figure4._on_all(bench, {"scaling": "raw"}, prices[1:4], 10, 2)
+    assert first.setting["price"] == prices[3]
+    last = figure4._extended(bench, first, prices, 2)
+    assert last.path == prices[1:7] and last.setting == {"scaling": "raw", "price": prices[5]}
+    assert dict.fromkeys(seen) == dict.fromkeys([prices[1:4], prices[1:5], prices[1:6], last.path])
+    # an end of the grid is left as it is
+    errors.update({price: [number, 1.0] for number, price in enumerate(prices)})
+    again = figure4.Bench(None, job, 0)
+    ended = figure4._on_all(again, {"scaling": "raw"}, prices[:3], 10, 2)
+    assert figure4._extended(again, ended, prices, 2).path == prices[:3]
+
+
 def test_floors_are_those_of_every_line() -> None:
     """Against all classifiers of two weights, by their angle."""
     rng = np.random.default_rng(2)
