@@ -7,7 +7,8 @@ import time
 from importlib import import_module
 
 PARTS = (
-    "tables", "figure1", "figure2", "figure3", "figure4", "appendix", "beyond", "floors", "report",
+    "tables", "figure1", "figure2", "figure3", "figure4", "appendix", "beyond", "floors", "causes",
+    "report",
 )  # fmt: skip
 
 

@@ -18,7 +18,18 @@ from numpy.typing import NDArray
 
 from qcompile import Dataset, from_arrays, read
 
-__all__ = ["FOLDS", "NOISES", "SCALINGS", "SETS", "Cut", "cut", "load", "noisy", "scalings_of"]
+__all__ = [
+    "FOLDS",
+    "NOISES",
+    "SCALINGS",
+    "SETS",
+    "Cut",
+    "cut",
+    "labels_before_noise",
+    "load",
+    "noisy",
+    "scalings_of",
+]
 
 SETS = ("Long-Servedio", "Mease-Wyner", "covertype", "mushrooms", "adult9", "web8")
 NOISES = (0, 10, 20, 30, 40)
@@ -154,6 +165,11 @@ def cut(
         scaled.take(validation[:clean]),
         scaled.take(test),
     )
+
+
+def labels_before_noise(data: Dataset, fold: int, *, seed: int = 0) -> NDArray[np.float64]:
+    """Return the clean labels of the rows to train on: for diagnosis alone."""
+    return np.asarray(data.y[_parts(len(data), fold, seed)[0]])
 
 
 def noisy(labels: NDArray[np.float64], percent: int, *, seed: int) -> NDArray[np.float64]:
