@@ -10,16 +10,22 @@ from typing import Any
 from qcompile.cli.options import (
     add_machine_options,
     add_reads_option,
+    add_report_option,
     chain_strength,
     machine_of,
+    page_of,
 )
 from qcompile.cli.output import show
 from qcompile.cli.parsing import UsageError, add_command
+from qcompile.cli.provenance import with_provenance
+from qcompile.files import atomic
 from qcompile.files.interchange import load_problem
 from qcompile.reduction.quadratize import quadratize
 from qcompile.rehearsal.record import Figure, Rehearsal
 from qcompile.rehearsal.rehearse import FACTORS, rehearse
 from qcompile.rehearsal.training import TrainingRehearsal, rehearse_training
+from qcompile.report.page import write_report
+from qcompile.report.run import Run
 from qcompile.runtime.progress import bar
 from qcompile.runtime.timing import passing
 from qcompile.solvers.noise import ENGINES
@@ -35,7 +41,7 @@ _NO_STEPS = "none: no step is published as a number"
 # Options of the other kind of rehearsal, and their defaults.
 _OF_PROBLEMS: dict[str, Any] = {
     "data": None, "chain_strength": "torque", "factors": FACTORS, "embedding": None,
-    "compare_bits": False, "tolerance": 0.01,
+    "compare_bits": False, "tolerance": 0.01, "report": None,
 }  # fmt: skip
 _OF_TRAININGS: dict[str, Any] = {"rounds": None, "test": 0.0}
 
@@ -79,6 +85,7 @@ def add_commands(commands: Any) -> None:
         action="store_true",
         help="also rehearse the data with one bit a weight less and one more",
     )
+    add_report_option(group)
     training = command.add_argument_group("training")
     training.add_argument("--rounds", type=int, metavar="N", help="make at most N rounds (100)")
     training.add_argument(
@@ -147,6 +154,8 @@ def _run_problem(options: argparse.Namespace) -> None:
     strength = chain_strength(options.chain_strength)
     if strength == "sweep":
         raise UsageError("--chain-strength sweep: rehearse tries several; see --factors")
+    pages = page_of(options)
+    atomic.check_outputs(pages, inputs=[options.problem])
     with passing("read"):
         problem = load_problem(options.problem)
         qubo = problem if isinstance(problem, Qubo) else quadratize(problem)
@@ -169,7 +178,10 @@ def _run_problem(options: argparse.Namespace) -> None:
             draw_dead=options.yield_ is None,
             seed=options.seed,
         )
-    show(found.to_dict() if options.json else _in_words(found), options)
+    if pages:
+        run = Run(Path(options.problem).stem, qubo=qubo, rehearsal=found)
+        write_report(with_provenance(run, options), options.report)
+    show(found.to_dict() if options.json else _in_words(found), options, written=pages)
 
 
 def _run_training(options: argparse.Namespace) -> None:

@@ -56,6 +56,7 @@ def report_of(run: Run) -> Report:
         weights=weights_of(run),
         confusion=tuple(confusions_of(run)),
         risks=run.risks,
+        rehearsal=run.rehearsal,
         in_rounds=run.in_rounds,
         notes=run.notes,
         made=tuple(_made(run)),

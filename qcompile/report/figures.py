@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from qcompile.training.l2_path import L2Trial
 from qcompile.training.risks import Risk
 from qcompile.training.rounds import Round
+
+if TYPE_CHECKING:
+    from qcompile.rehearsal.record import Rehearsal
 
 __all__ = [
     "BINS",
@@ -328,6 +331,7 @@ class Report:
     weights: Weights | None
     confusion: tuple[Confusion, ...]
     risks: tuple[Risk, ...]
+    rehearsal: Rehearsal | None = None
     in_rounds: bool = False
     notes: tuple[str, ...] = ()
     made: tuple[tuple[str, str], ...] = ()

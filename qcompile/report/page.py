@@ -18,6 +18,7 @@ from qcompile.report.problem_sections import (
     loss_section,
     pipeline_section,
 )
+from qcompile.report.rehearsal_section import rehearsal_section
 from qcompile.report.result_sections import (
     confusion_section,
     energy_section,
@@ -86,6 +87,9 @@ def _header(report: Report, name: str) -> Iterable[Markup]:
 def _body(report: Report) -> Iterable[Markup]:
     if report.pipeline:
         yield _card("pipeline", "The pipeline", pipeline_section(report.pipeline))
+    if report.rehearsal is not None:
+        content = rehearsal_section(report.rehearsal)
+        yield _card("rehearsal", "Rehearsed on a simulated machine", content)
     sections = [
         _section("rounds", round_section(report.rounds) if report.rounds else ()),
         _section("loss", loss_section(report.loss) if report.loss else ()),
@@ -114,7 +118,7 @@ def _section(name: str, content: Iterable[Markup]) -> Markup:
 
 
 def _card(name: str, title: str, content: Iterable[Markup]) -> Markup:
-    kind = "card wide-card" if name in ("chip", "rounds") else "card"
+    kind = "card wide-card" if name in ("chip", "rounds", "rehearsal") else "card"
     return tag("section", tag("h2", title), *content, class_=kind, id=name)
 
 

@@ -18,6 +18,7 @@ from qcompile.stages.step import Step
 from qcompile.training.risks import Risk
 
 if TYPE_CHECKING:
+    from qcompile.rehearsal.record import Rehearsal
     from qcompile.stages.classifier import Classifier
     from qcompile.stages.embedded import Embedding
     from qcompile.stages.samples import Samples
@@ -37,8 +38,9 @@ class Run:
     `copies` are the chains of every copy on the machine, if there is more than one; `embedding` is
     then the first. `parts` are named rows with known labels, prepared as in training. `risks` show
     where accuracy is lost. `trace` holds the rounds of a training; the problem and the samples are
-    then those of the last step that was taken. `told` holds facts in words by name, `made` how and
-    when the run was made (command, seed, date), `reasons` why a section cannot be shown.
+    then those of the last step that was taken. `rehearsal` is of the problem. `told` holds facts in
+    words by name, `made` how and when the run was made (command, seed, date), `reasons` why a
+    section cannot be shown.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Run:
     parts: tuple[tuple[str, Dataset], ...] = ()
     risks: tuple[Risk, ...] = ()
     trace: Trace | None = None
+    rehearsal: Rehearsal | None = None
     told: Mapping[str, str] = field(default_factory=dict)
     made: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -82,3 +82,21 @@ def test_compile_says_what_errors_cost_in_one_line(
     assert main(["compile", "data.svm", "--bits", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["expected_energy_loss"] >= 0 and found["expected_error_loss"] is not None
+
+
+def test_a_page_shows_the_rehearsal(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["rehearse", "qubo.json", *QUICK, "--factors", "0.5,1", "--report", "page.html"]
+    assert main([*line, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    page = Path("page.html").read_text()
+    card = page.partition('id="rehearsal"')[2].partition("</section>")[0]
+    assert "No real machine was used" in card and "inverse temperature 2" in card
+    for one in found["chosen"]:
+        assert f"{one['share_in_best_state']['mean']:.1%}" in card
+        assert f"{one['chain_strength']:.4g}" in card
+    assert len({one["chain_strength"] for one in found["tried"]}) == 2
+    assert all(f"{one['lowest_energy_above_best']['mean']:.3g} ±" in card for one in found["tried"])
+    assert main(["rehearse", "data.svm", *QUICK, "--report", "x.html"]) == 2
+    assert "--report is for the rehearsal of a problem" in capsys.readouterr().err
+    assert main([*line[:-1], "page.txt"]) == 2
+    assert not Path("x.html").exists() and not Path("page.txt").exists()
