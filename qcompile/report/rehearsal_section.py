@@ -27,7 +27,7 @@ def rehearsal_section(found: Rehearsal) -> Iterable[Markup]:
         "Lowest energy above the best, by chain strength", table(_by_strength(found), head)
     )
     sources = zip(found.betas, found.beta_sources, strict=True)
-    said = "; ".join(f"{beta:.4g} is {source}" for beta, source in sources)
+    said = "; ".join(f"{beta:.4g} ({source})" for beta, source in sources)
     yield lead(f"Inverse temperatures in the machine's units: {said}.")
 
 
