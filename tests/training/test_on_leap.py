@@ -524,7 +524,9 @@ def test_step_sizes_are_annealed_together_and_billed_once(server: Sapi, rows: Da
     here = qcompile.train(rows, solver="exact", seed=1)
     assert found.objective < here.objective + 1e-3
     asked = len(server.requests)
-    assert weights_of(go_on(job)) == weights_of(found) and len(server.requests) == asked
+    again = go_on(job)
+    assert weights_of(again) == weights_of(found) and len(server.requests) == asked
+    assert [own.objective for own in again.rounds] == [own.objective for own in found.rounds]
 
 
 @pytest.mark.parametrize("fault", ["post: reset after", "poll: cut off", "answer: flipped bit"])
