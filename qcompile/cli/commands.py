@@ -27,10 +27,10 @@ class About:
 COMMANDS = {
     "data": About(
         "data",
-        "show a data set, or write it as svmlight text",
+        "show a data set, or write it as a table or svmlight text",
         (
             "qcompile data synthetic:features=3 --noise 0.1 --split 0.7 0.3 -o data.svm -o new.svm",
-            "qcompile data breast-cancer -o data.svm",
+            "qcompile data breast-cancer -o table.csv",
             "qcompile data --list",
         ),
     ),

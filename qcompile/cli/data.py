@@ -13,6 +13,7 @@ from qcompile.cli.parsing import UsageError, add_command
 from qcompile.data import named_sets, svmlight
 from qcompile.data.options import DataOptions, load_data
 from qcompile.data.split import split
+from qcompile.data.table_write import is_text_table, save_table
 from qcompile.files import atomic
 from qcompile.files.loss import save_loss
 from qcompile.objective.fit import LossOptions, fit_loss_with
@@ -39,7 +40,12 @@ def _add_data_command(commands: Any) -> None:
     command.add_argument("data", metavar="DATA", nargs="?")
     command.add_argument("--list", action="store_true", help="list the named sets")
     command.add_argument(
-        "-o", "--output", action="append", default=[], metavar="FILE", help="write svmlight text"
+        "-o",
+        "--output",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="write a table (.csv, .tsv) or svmlight text",
     )
     command.add_argument(
         "--split",
@@ -81,7 +87,7 @@ def _run_data(options: argparse.Namespace) -> None:
     parts = split(data, shares, seed=options.seed) if options.split else (data,)
     with bar("write"), passing("write"), atomic.all_or_nothing():
         for part, path in zip(parts, options.output, strict=False):
-            svmlight.save_svmlight(part, path)
+            (save_table if is_text_table(path) else svmlight.save_svmlight)(part, path)
     if options.output and data.preparation.negative is None:
         rest, positive = map(label_text, data.preparation.labels([-1.0, 1.0]).tolist())
         _log.warning("warning: %s is written for every label but %s", rest, positive)

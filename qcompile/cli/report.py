@@ -56,6 +56,8 @@ def _run_report(options: argparse.Namespace) -> None:
 # What would make sections of the page appear that need data.
 _REASONS = {
     "confusion": "data with known labels (--data DATA, --test DATA) and a classifier",
+    "calibration": "a classifier with a calibration (of train), and --data DATA or --test DATA",
+    "suspects": "--data DATA and a classifier",
     "risks": "--data DATA, what it was compiled from, with its problem and samples",
 }
 

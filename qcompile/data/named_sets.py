@@ -12,7 +12,7 @@ from qcompile.errors import InputError
 from qcompile.runtime import memory
 from qcompile.stages.source import Source
 
-__all__ = ["NAMES", "is_named", "make"]
+__all__ = ["NAMES", "column_names", "is_named", "make"]
 
 
 Floats = NDArray[np.float64]
@@ -53,6 +53,15 @@ def breast_cancer(rng: np.random.Generator) -> tuple[Floats, Floats]:
 
     x, y = load_breast_cancer(return_X_y=True)
     return np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+
+
+def column_names(name: str | None) -> tuple[str, ...] | None:
+    """Return the names of the columns of a set, if they have names."""
+    if name != "breast-cancer":
+        return None
+    from sklearn.datasets import load_breast_cancer
+
+    return tuple(map(str, load_breast_cancer().feature_names))
 
 
 NAMES: dict[str, Callable[..., tuple[Floats, Floats]]] = {

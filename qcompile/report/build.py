@@ -10,6 +10,7 @@ import numpy as np
 from qcompile._version import __version__
 from qcompile.errors import InputError
 from qcompile.report.chip_figures import chip_of
+from qcompile.report.doubt_figures import reliability_of, suspects_of
 from qcompile.report.figures import TITLES, Report, Stage, Trace
 from qcompile.report.problem_figures import ancilla_numbers, budget_of, loss_curve_of
 from qcompile.report.result_figures import (
@@ -37,6 +38,8 @@ _NEEDS = {
     "energies": "samples (samples.json of solve or submit) and their problem",
     "weights": "a classifier (model.json), or samples and a problem compiled from data",
     "confusion": "data with known labels and a classifier",
+    "calibration": "a classifier with a calibration (of train), and data with known labels",
+    "suspects": "data with known labels in the order of their file, and a classifier",
     "risks": "the data it was compiled from, with its problem and samples",
 }
 
@@ -55,6 +58,8 @@ def report_of(run: Run) -> Report:
         energies=energies_of(run),
         weights=weights_of(run),
         confusion=tuple(confusions_of(run)),
+        calibration=tuple(reliability_of(run)),
+        suspects=suspects_of(run),
         risks=run.risks,
         rehearsal=run.rehearsal,
         in_rounds=run.in_rounds,

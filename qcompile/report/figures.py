@@ -30,8 +30,11 @@ __all__ = [
     "Histogram",
     "LossCurve",
     "MachineRow",
+    "Reliability",
+    "ReliabilityBin",
     "Report",
     "Stage",
+    "SuspectTable",
     "Trace",
     "Weights",
     "counted",
@@ -50,6 +53,8 @@ TITLES = {
     "energies": "energies of the samples",
     "weights": "weights",
     "confusion": "confusion matrix",
+    "calibration": "calibration of the probabilities",
+    "suspects": "rows that are likely mislabelled",
     "risks": "where accuracy is lost",
 }
 
@@ -271,7 +276,11 @@ class Trace:
 
 @dataclass(frozen=True)
 class Weights:
-    """The largest weights by column; `limits` are the smallest and the largest possible weight."""
+    """The largest weights by column; `limits` are the smallest and the largest possible weight.
+
+    `named` is whether the columns have names. `in_units` are the same weights in units of the data,
+    none if rows were brought to unit norm.
+    """
 
     rows: tuple[tuple[str, float], ...]
     total: int
@@ -279,6 +288,45 @@ class Weights:
     limits: tuple[float, float] | None
     first_column: int
     has_bias: bool
+    named: bool = False
+    in_units: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """Rows of similar probability: its mean, how many are positive, and the interval of that."""
+
+    predicted: float
+    positive: int
+    count: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Predicted probabilities of the positive label against the labels of a part of the data."""
+
+    part: str
+    positive: str
+    bins: tuple[ReliabilityBin, ...]
+
+
+@dataclass(frozen=True)
+class SuspectTable:
+    """Rows that are likely mislabelled: their counts, and the `first` of them.
+
+    Each of them is its number from 1 on, its label, its margin, and the probability that the label
+    is wrong. `rates` are the estimated shares of wrong labels, by the true one of `labels`.
+    """
+
+    rows: int
+    contradicted: int
+    given_up: int
+    likely: int
+    rates: tuple[float, float]
+    labels: tuple[str, str]
+    first: tuple[tuple[int, str, float, float], ...]
 
 
 @dataclass(frozen=True)
@@ -330,6 +378,8 @@ class Report:
     energies: Energies | None
     weights: Weights | None
     confusion: tuple[Confusion, ...]
+    calibration: tuple[Reliability, ...]
+    suspects: SuspectTable | None
     risks: tuple[Risk, ...]
     rehearsal: Rehearsal | None = None
     in_rounds: bool = False

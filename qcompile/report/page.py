@@ -10,6 +10,7 @@ from qcompile.errors import InputError
 from qcompile.files.atomic import write_atomically
 from qcompile.report.build import report_of
 from qcompile.report.chip_sections import chip_section
+from qcompile.report.doubt_sections import reliability_section, suspect_section
 from qcompile.report.figures import TITLES, Report
 from qcompile.report.markup import Markup, plain, tag
 from qcompile.report.problem_sections import (
@@ -32,6 +33,7 @@ __all__ = ["check_ending", "page", "save_report", "write_report"]
 
 
 _ENDINGS = (".html", ".htm")
+_LONG = 24  # letters of a fact that are too many for large type
 
 
 def check_ending(path: str) -> None:
@@ -73,15 +75,17 @@ def _style() -> str:
 def _header(report: Report, name: str) -> Iterable[Markup]:
     yield tag("h1", name)
     yield tag("p", "A classifier, from its data to a quantum annealer and back.", class_="sub")
-    facts = [
-        tag("div", tag("dt", plain(key)), tag("dd", plain(value))) for key, value in report.facts
-    ]
+    facts = [tag("div", tag("dt", plain(key)), _fact(plain(value))) for key, value in report.facts]
     if facts:
         yield tag("dl", *facts, class_="facts")
     made = [f"{plain(key)}: {plain(value)}" for key, value in report.made]
     yield tag("p", "; ".join(made), class_="made", id="made")
     for note in report.notes:
         yield tag("p", f"Warning: {note}", class_="note")
+
+
+def _fact(value: str) -> Markup:
+    return tag("dd", value, class_="long" if len(value) > _LONG else None)
 
 
 def _body(report: Report) -> Iterable[Markup]:
@@ -99,6 +103,10 @@ def _body(report: Report) -> Iterable[Markup]:
         _section("energies", energy_section(report.energies) if report.energies else ()),
         _section("weights", weight_section(report.weights) if report.weights else ()),
         _section("confusion", confusion_section(report.confusion) if report.confusion else ()),
+        _section(
+            "calibration", reliability_section(report.calibration) if report.calibration else ()
+        ),
+        _section("suspects", suspect_section(report.suspects) if report.suspects else ()),
         _section(
             "risks", risk_section(report.risks, in_rounds=report.in_rounds) if report.risks else ()
         ),

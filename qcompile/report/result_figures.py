@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from qcompile.stages.labels import label_text
 from qcompile.stages.step import Step
 
 if TYPE_CHECKING:
+    from qcompile.stages.classifier import Classifier
     from qcompile.stages.samples import Samples
     from qcompile.training.trained import Trained
 
@@ -46,6 +47,7 @@ __all__ = [
 
 
 _MOST_WEIGHTS = 40
+_LONGEST_NAME = 24
 _GROUND_BITS = 20
 
 # Tolerances for equal energies: a share of their spread, at most a share of their size.
@@ -235,10 +237,11 @@ def weights_of(run: Run) -> Weights | None:
         return None
     values, prepared = run.classifier.weights, run.classifier.preparation
     base = run.source.index_base or 0
-    columns = range(len(values)) if prepared.columns is None else prepared.columns.tolist()
-    names = [f"x{column + base}" for column in columns]
-    if prepared.bias:
-        names = [*names[: len(values) - 1], "bias"]
+    chosen = prepared.columns
+    columns = range(prepared.raw_features) if chosen is None else chosen.tolist()
+    known = prepared.names
+    names = [f"x{column + base}" if known is None else _short(known[column]) for column in columns]
+    names += ["bias"] * prepared.bias
     order = np.argsort(-np.abs(values), kind="stable")[:_MOST_WEIGHTS].tolist()
     return Weights(
         rows=tuple((names[i], float(values[i])) for i in order),
@@ -247,7 +250,24 @@ def weights_of(run: Run) -> Weights | None:
         limits=_limits(None if run.problem is None else run.problem.encoding),
         first_column=base,
         has_bias=prepared.bias,
+        named=known is not None,
+        in_units=() if prepared.unit_norm else _in_units(run.classifier, names, order),
     )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
+def _in_units(
+    model: Classifier, names: Sequence[str], order: Sequence[int]
+) -> tuple[tuple[str, float], ...]:
+    """Return the same weights in units of the data, and the intercept."""
+    raw, intercept = model.raw_weights()
+    chosen = model.preparation.columns
+    own = raw if chosen is None else raw[chosen]
+    units = [(names[i], float(own[i])) for i in order if i < len(own)]
+    return (*units, ("intercept", intercept))
 
 
 def _limits(encoding: Encoding | None) -> tuple[float, float] | None:

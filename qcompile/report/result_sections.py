@@ -87,22 +87,28 @@ def weight_section(found: Weights) -> Iterable[Markup]:
     """Show the largest weights."""
     shown = len(found.rows)
     largest = f" The {shown} largest of them." if shown < found.total else ""
-    yield lead(
-        f"{many(found.total, 'weight')}, {found.zeros:,} of them 0.{largest} "
-        f"x{found.first_column} is the first column of the data."
-    )
+    first = "" if found.named else f" x{found.first_column} is the first column of the data."
+    yield lead(f"{many(found.total, 'weight')}, {found.zeros:,} of them 0.{largest}{first}")
     reach = max(map(abs, [*(w for _, w in found.rows), *(found.limits or ())]), default=1.0)
-    rows = [svg.Bar(name, ((w, "a" if w >= 0 else "b"),), number(w)) for name, w in found.rows]
+    shades = [("a" if weight >= 0 else "b") for _, weight in found.rows]
+    bars = [
+        svg.Bar(plain(name), ((weight, shade),), number(weight))
+        for (name, weight), shade in zip(found.rows, shades, strict=True)
+    ]
     yield svg.diverging(
-        rows,
+        bars,
         title="Weights",
-        says=", ".join(f"{row.name}: {row.words}" for row in rows),
+        says=", ".join(f"{row.name}: {row.words}" for row in bars),
         reach=reach or 1.0,
     )
     yield key(("a", "speaks for the positive label"), ("b", "against it"))
     if found.limits is not None:
         low, high = map(number, found.limits)
         yield table([("a weight can be", f"from {low} to {high}")])
+    if found.in_units:
+        rows = [(plain(name), f"{weight:.6g}") for name, weight in found.in_units]
+        units = table(rows, ("column", "weight of one unit"))
+        yield tag("details", tag("summary", "In units of the data"), units)
 
 
 def confusion_section(found: Sequence[Confusion]) -> Iterable[Markup]:

@@ -30,7 +30,10 @@ def test_other_data_get_a_matrix_but_no_false_account(
     assert main(["data", DATA, "--shuffle", "--rows", "100", "-q", "-o", text]) == 0
     place = tmp_path / "p.html"
     assert main(["report", str(folder), "--data", text, "--test", text, "-o", str(place)]) == 0
-    assert "not shown  where accuracy is lost" in capsys.readouterr().out
+    assert (
+        "not shown  calibration of the probabilities, where accuracy is lost"
+        in capsys.readouterr().out
+    )
     words = parsed(place.read_text()).words
     assert "the very rows it was compiled from" in words
     assert words.count(" of 100 wrong") == 2
@@ -163,7 +166,9 @@ def test_submit_and_resume_write_a_page(
     words = parsed(text).words
     assert "samples 60 reads" in words and "stage done" in words and TOKEN not in text
     shown = {attrs["id"] for name, attrs in parsed(text).tags if name == "section"}
-    assert shown == {"pipeline", *TITLES} - {"confusion", "risks", "rounds"}
+    assert shown == {"pipeline", *TITLES} - {
+        "confusion", "calibration", "suspects", "risks", "rounds",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("asked", [["--l0", "0.01"], ["--threshold", "0.002"]])

@@ -206,7 +206,8 @@ def test_the_command_writes_the_rounds(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*run, "-o", model, "--report", str(place)]) == 0
     text = place.read_text()
     assert {a["id"] for n, a in parsed(text).tags if n == "section"} == {
-        "pipeline", "rounds", "budget", "energies", "weights", "confusion", "risks",
+        "pipeline", "rounds", "budget", "energies", "weights", "confusion",
+        "calibration", "risks",
     }  # fmt: skip
     assert "the limit of --rounds was reached" in parsed(text).words
     capsys.readouterr()
