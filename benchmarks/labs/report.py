@@ -24,9 +24,10 @@ CPU seconds of one thread until the target is reached with 99% probability. Ours
 and 4.6 times the mean of what the others take beyond it, with the 95% interval of an exponential
 distribution. Those of the others are of their calls, at the best of their settings: what a call
 takes without reads, and the time of as many reads as are needed, with the exact 95% interval of the
-share of reads that reach the target. `auto` is the default and is not tuned. OpenJij runs
-100 and 1,000 sweeps, with its own temperatures and with ours; qubovert the same sweeps;
-dwave-samplers 1,000 and 10,000 on our QUBO. Versions: {versions}.
+share of reads that reach the target. `auto` is what PuboSampler does by default; it is not tuned.
+OpenJij runs 100 and 1,000 sweeps, with its own temperatures and with ours; qubovert the same
+sweeps; dwave-samplers 1,000 and 10,000 on our QUBO. Versions:
+{versions}.
 """
 
 _SEQUENCES = """## Low autocorrelation binary sequences
@@ -40,7 +41,12 @@ _FAMILIES = """## Other families
 
 Planted 3-XORSAT in which every spin is in three equations, planted random 4-SAT, largest
 independent sets of random hypergraphs with edges of three, and trainings that `compile` wrote,
-without the record of their weights (with it, `auto` anneals weights). Two problems of each size.
+without the record of their weights (with it, `auto` anneals weights).
+
+Where OpenJij is ahead, on planted 4-SAT, the search is not what takes the time: almost every read
+of either finds the target, and `read_pubo` alone takes longer than OpenJij's whole call (0.018 s
+for the 3,036 terms of 80 variables in one run, a whole call of ours 0.030 s). Terms are read from a
+dictionary in Python, one after the other.
 """
 
 
