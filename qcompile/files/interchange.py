@@ -31,6 +31,7 @@ import orjson
 from qcompile.errors import FormatError, InputError
 from qcompile.files import guarded, qubo
 from qcompile.files.pubo import HIGHEST_DEGREE, load_pubo
+from qcompile.stages.from_terms import arrays_of
 from qcompile.stages.labels import Label, checked_label, checked_labels, first_repeated, shown
 from qcompile.stages.origin import Origin
 from qcompile.stages.pubo import Pubo
@@ -80,9 +81,16 @@ def read_pubo(source: Any, *, vartype: str | None = None) -> Pubo:
     own = getattr(source, "vartype", None)
     if own is not None and isinstance(source, Mapping):  # a dimod.BinaryPolynomial
         # its terms and its variables are sets, whose order changes from run to run
+        kind = _agreed(own.name, vartype)
+        plain = _plain(list(source), list(source.values()), kind)
+        if plain is not None:
+            return plain
         labels = {member for term in source for member in term}
-        return _recorded(source.items(), labels, _agreed(own.name, vartype), in_order=False)
+        return _recorded(source.items(), labels, kind, in_order=False)
     if isinstance(source, Mapping) and not all(isinstance(key, str) for key in source):
+        plain = _plain(list(source), list(source.values()), vartype)
+        if plain is not None:
+            return plain
         return _recorded(((_members(k), c) for k, c in source.items()), None, vartype)
     if isinstance(source, Mapping | list):
         return _from_content(source, vartype)
@@ -150,7 +158,22 @@ def _from_content(content: Any, vartype: str | None) -> Pubo:
         given = content.get("variables")
         labels = None if given is None else checked_labels(given)
         return _recorded(_plain_terms(content["terms"]), labels, kind)
+    if isinstance(content, list) and all(type(e) is list and len(e) == 2 for e in content):
+        plain = _plain([entry[0] for entry in content], [entry[1] for entry in content], vartype)
+        if plain is not None:
+            return plain
     return _recorded(_plain_terms(content), None, vartype)
+
+
+def _plain(keys: list[Any], values: list[Any], vartype: str | None) -> Pubo | None:
+    """Return the polynomial of terms over the bits 0, 1, ..., n-1, or None if they are others."""
+    if vartype == "SPIN" or not set(map(type, keys)) <= {tuple, list, frozenset}:
+        return None
+    made = arrays_of(keys, values)
+    if made is None or not made[3].all():
+        return None
+    constant, indices, coefficients, there = made
+    return Pubo(len(there), constant, indices, coefficients, origin=Origin(source=Source()))
 
 
 def _plain_terms(content: Any) -> Terms:

@@ -15,6 +15,7 @@ from qcompile.runtime.threads import ordered
 from qcompile.stages.arrays import Floats, frozen
 from qcompile.stages.display import many
 from qcompile.stages.energies import add_energies
+from qcompile.stages.from_terms import arrays_of
 from qcompile.stages.origin import Origin, OriginFields, origin_of
 from qcompile.stages.problem import Problem
 from qcompile.stages.terms import collect
@@ -198,6 +199,10 @@ class Pubo(Problem):
         >>> Pubo.from_dict({(): 1, (0, 0): 2, (1, 0): 3}).to_dict()
         {(): 1.0, (0,): 2.0, (0, 1): 3.0}
         """
+        plain = arrays_of(list(terms), list(terms.values()))
+        if plain is not None and (variables is None or variables >= len(plain[3])):
+            constant, indices, coefficients, there = plain
+            return cls(variables or len(there), constant, indices, coefficients)
         merged: dict[tuple[int, ...], float] = {}
         for key, value in terms.items():
             members = tuple(key)
