@@ -14,6 +14,7 @@ from typing import Any
 
 from qcompile import _early_interrupt
 from qcompile._version import __version__
+from qcompile.cli import hints
 from qcompile.cli.commands import COMMANDS
 from qcompile.cli.parsing import (
     BAD_INPUT,
@@ -86,8 +87,6 @@ def _run(arguments: Sequence[str] | None) -> int:
         code = int(options.run(options) or 0)
         _flush()
     except QcompileError as error:
-        from qcompile.cli import hints
-
         text = str(error) if isinstance(error, UsageError) else in_options(str(error), options)
         _complain(f"error: {text}{hints.next_command(error, options, options.command)}")
         return UNFINISHED if isinstance(error, LeapError) else BAD_INPUT

@@ -9,7 +9,6 @@ import shlex
 from pathlib import Path
 
 from qcompile.errors import QcompileError
-from qcompile.files.guarded import kind_of
 
 __all__ = ["next_command"]
 
@@ -118,6 +117,8 @@ def _take(kind: str, path: str, expected: tuple[str, ...]) -> str:
 
 def _kind(path: str) -> str | None:
     """Return what a file holds, if that can be read off its beginning."""
+    from qcompile.files.guarded import kind_of
+
     try:
         found = _TYPES.get(kind_of(path))
     except QcompileError:

@@ -14,6 +14,8 @@ PACKAGE = Path(qcompile.__file__).parent
 # The modules that compile numba kernels import it through `jit`.
 HEAVY = {"dask", "dimod", "distributed", "dwave", "matplotlib", "minorminer", "networkx", "numba",
          "rich", "scipy", "sklearn", "qcompile.runtime.jit"}  # fmt: skip
+# What `qcompile --help` waits for imports no numpy at the top.
+LIGHT = {"cli/app.py", "cli/hints.py"}
 
 
 def file_of(module: str) -> Path:
@@ -49,10 +51,20 @@ def is_heavy(module: str) -> bool:
     return any(name in HEAVY or name.partition(".")[0] in HEAVY for name in names)
 
 
+def is_late_for_help(place: str, module: str) -> bool:
+    """Whether `qcompile --help` would wait for numpy if a module were imported at the top."""
+    names = [n for s in ast.parse(file_of(module).read_text()).body for n in imported_by(s)]
+    return place.partition(":")[0] in LIGHT and "numpy" in names
+
+
 def test_only_heavy_modules_are_imported_inside_functions() -> None:
     found = list(late_imports())
     assert len(found) > 10
-    assert [(place, name) for place, name in found if not is_heavy(name)] == []
+    assert [
+        (place, name)
+        for place, name in found
+        if not (is_heavy(name) or is_late_for_help(place, name))
+    ] == []
 
 
 def test_modules_that_are_loaded_anyway_are_imported_at_the_top() -> None:
