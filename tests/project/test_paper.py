@@ -276,6 +276,8 @@ def test_agreement_with_a_bar_of_zero() -> None:
     }  # fmt: skip
     assert not agreement.within_bar(row)
     assert agreement.within_two_samples(row)
+    row["test_error_percent"] = "0.04"
+    assert agreement.within_two_samples(row)
     row["test_error_percent"] = "0.06"
     assert not agreement.within_two_samples(row)  # 1.96 * 0.46 * 0.0527 = 0.0475
 
