@@ -41,7 +41,8 @@ class Search:
     """How to choose products: a method of `METHODS`, and how much work improves the choice.
 
     `effort` scales the work, which is at most what `time_limit` seconds allow on a slow machine.
-    It is counted, not timed: the result is the same on every machine.
+    It is counted, not timed: a cubic has the same cover on every machine. Only the trial of subsets
+    above degree 3 ends by the clock, if it takes `time_limit` seconds.
     """
 
     method: str = "auto"

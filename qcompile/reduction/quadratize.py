@@ -78,13 +78,13 @@ def quadratize(
     `cover` chooses the products: "halves", "greedy", "exact", "dimod" (those of
     `dimod.make_quadratic`) or "auto", the fewest found within a budget of work: about as long as
     the greedy choice took, at least 0.2 s. `effort` scales the budget, which takes about
-    `time_limit` seconds at most; it is counted in steps, so that the result does not depend on the
-    machine. Where a search would take longer, terms above degree 3 are split in a fixed way.
-    `strength` scales the gates for
-    experiments; below 1 the result may be wrong. `max_ancillas` leaves out the least important
-    terms until the budget is kept; ``Qubo.error`` bounds what that changes. `compress` leaves out
-    terms that a machine cannot tell from 0, as far as the minimum stays and every assignment keeps
-    this share of its height above it (True: 0.9); the proof tries all assignments.
+    `time_limit` seconds at most. For cubics it is counted in steps, so that the result does not
+    depend on the machine. Where a search would take longer than `time_limit`, terms above degree 3
+    are split in a fixed way. `strength` scales the gates for experiments; below 1 the result may be
+    wrong. `max_ancillas` leaves out the least important terms until the budget is kept;
+    ``Qubo.error`` bounds what that changes. `compress` leaves out terms that a machine cannot tell
+    from 0, as far as the minimum stays and every assignment keeps this share of its height above it
+    (True: 0.9); the proof tries all assignments.
 
     >>> qubo = quadratize(Pubo.from_dict({(0, 1, 2): -3.0, (0, 1, 3): 2.0}))
     >>> qubo.ancillas.factors.tolist()
