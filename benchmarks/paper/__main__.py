@@ -20,7 +20,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", metavar="FOLDER", help="where results go")
     parser.add_argument(
-        "--method", action="append", default=[], help="for figure4: only this one; may be repeated"
+        "--method",
+        action="append",
+        default=[],
+        help="for figure4: only this one, beside those that are there; may be repeated",
     )
     parser.add_argument(
         "--collect", action="store_true", help="for figure4: tables of what is in the cache"

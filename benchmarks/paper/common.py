@@ -9,7 +9,7 @@ from typing import Any
 
 from qcompile import __version__
 
-__all__ = ["facts", "folder", "pyplot", "save_figure", "write_csv"]
+__all__ = ["facts", "folder", "pyplot", "read_csv", "save_figure", "write_csv"]
 
 _HERE = Path(__file__).parent
 
@@ -22,9 +22,19 @@ def facts(name: str) -> list[dict[str, str]]:
 
 def folder(options: argparse.Namespace) -> Path:
     """Return the folder for results; quick runs have one of their own."""
-    place = Path(options.output) if options.output else _HERE / "results"
+    own = _HERE / ("quick" if options.quick else "results")
+    place = Path(options.output) if options.output else own
     place.mkdir(parents=True, exist_ok=True)
     return place
+
+
+def read_csv(name: str, options: argparse.Namespace) -> list[dict[str, str]]:
+    """Return the rows of a table that was written before, or none."""
+    path = folder(options) / f"{name}.csv"
+    if not path.exists():
+        return []
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(line for line in stream if not line.startswith("#")))
 
 
 def write_csv(name: str, rows: list[dict[str, Any]], options: argparse.Namespace) -> None:

@@ -12,7 +12,6 @@ products, and a linear part; hinge into a part without labels and an odd one.
 
 from __future__ import annotations
 
-import csv
 import math
 from itertools import combinations_with_replacement
 from typing import Any
@@ -73,14 +72,9 @@ def run(options: Any) -> None:
 
 
 def _kept_rows(options: Any, wanted: tuple[str, ...]) -> list[dict[str, Any]]:
-    path = common.folder(options) / "figure2.csv"
-    if not path.exists():
-        return []
-    with path.open(newline="") as stream:
-        known = list(csv.DictReader(line for line in stream if not line.startswith("#")))
     return [
         {key: value if key == "loss" else float(value) for key, value in row.items()}
-        for row in known
+        for row in common.read_csv("figure2", options)
         if row["loss"] not in wanted
     ]
 

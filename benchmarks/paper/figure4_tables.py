@@ -35,23 +35,40 @@ def write_tables(
 ) -> None:
     """Write the means of split 0, the errors of all folds and splits, and the picture.
 
-    The names of the files end with `kind`.
+    The names of the files end with `kind`. If only some methods were asked for, the rows of the
+    others stay as they were.
     """
     if not cells:
         print("figure4: nothing was measured")
         return
     first = [own for own in cells if own.split == 0]
-    rows = _means(first, seconds)
+    rows = _with_known(f"figure4{kind}", _means(first, seconds), options)
     common.write_csv(f"figure4{kind}", rows, options)
-    common.write_csv(f"figure4_folds{kind}", [_folds(own) for own in cells], options)
+    folds = _with_known(f"figure4_folds{kind}", [_folds(own) for own in cells], options)
+    common.write_csv(f"figure4_folds{kind}", folds, options)
     spent = [
         {"dataset": name, "method": method, "split": split, "cpu_seconds": round(value, 1)}
         for (name, method, split), value in seconds.items()
         if value
     ]
+    spent = _with_known(f"figure4_seconds{kind}", spent, options)
     common.write_csv(f"figure4_seconds{kind}", spent, options)
     print(f"CPU seconds of all fits: {sum(seconds.values()):.0f}")
     _draw(rows, options, kind)
+
+
+def _with_known(name: str, rows: Rows, options: Any) -> Rows:
+    """Return the rows in the places of those they replace, the others of the table with them."""
+    if not options.method:
+        return rows
+    fresh = {_key(row): row for row in rows}
+    kept = [fresh.pop(_key(row), row) for row in common.read_csv(name, options)]
+    return [*kept, *fresh.values()]
+
+
+def _key(row: dict[str, Any]) -> tuple[str, ...]:
+    names = ("dataset", "method", "label_noise_percent", "split")
+    return tuple(str(row.get(name, "")) for name in names)
 
 
 def _means(cells: Sequence[Cell], seconds: Mapping[tuple[str, str, int], float]) -> Rows:
@@ -111,11 +128,11 @@ def _draw(rows: Rows, options: Any, kind: str) -> None:
 
 
 def _curve(axis: Any, own: Rows, method: str, colour: str) -> None:
-    noise = [r["label_noise_percent"] for r in own]
+    noise = [int(r["label_noise_percent"]) for r in own]
     axis.errorbar(
         noise,
-        [r["test_error_percent"] for r in own],
-        [r["error_bar_percent"] for r in own],
+        [float(r["test_error_percent"]) for r in own],
+        [float(r["error_bar_percent"]) for r in own],
         label=method,
         color=colour,
         capsize=2,
@@ -124,7 +141,7 @@ def _curve(axis: Any, own: Rows, method: str, colour: str) -> None:
         linewidth=2 if method in ("rounds", "sixth-order") else 1,
     )
     paper = [
-        (r["label_noise_percent"], float(r["paper_test_error_percent"]))
+        (int(r["label_noise_percent"]), float(r["paper_test_error_percent"]))
         for r in own
         if r["paper_test_error_percent"] != ""
     ]

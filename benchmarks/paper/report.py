@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,31 +17,23 @@ Rows = list[dict[str, str]]
 
 def run(options: Any) -> None:
     """Write the page from whatever has been measured so far."""
-    place = common.folder(options)
+    read = partial(common.read_csv, options=options)
     sections = [
         _INTRODUCTION,
-        _qubits(_read(place, "table_qubits")),
-        _datasets(_read(place, "table_datasets")),
-        _figure1(_read(place, "figure1")),
-        _figure2(_read(place, "figure2")),
+        _qubits(read("table_qubits")),
+        _datasets(read("table_datasets")),
+        _figure1(read("figure1")),
+        _figure2(read("figure2")),
         _FIGURE3,
-        _figure4(place),
-        _appendix(_read(place, "correlations"), _read(place, "convergence")),
-        _causes(_read(place, "causes")),
-        _floors(_read(place, "floors")),
-        _beyond(place),
+        _figure4(options),
+        _appendix(read("correlations"), read("convergence")),
+        _causes(read("causes")),
+        _floors(read("floors")),
+        _beyond(options),
     ]
-    path = place / "RESULTS.md"
+    path = common.folder(options) / "RESULTS.md"
     path.write_text("\n\n".join(section.strip() for section in sections if section) + "\n")
     print(f"written {path}")
-
-
-def _read(place: Path, name: str) -> Rows:
-    path = place / f"{name}.csv"
-    if not path.exists():
-        return []
-    with path.open(newline="") as stream:
-        return list(csv.DictReader(line for line in stream if not line.startswith("#")))
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -53,9 +45,10 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 _INTRODUCTION = """# The paper, rerun
 
 Every table and figure is made by one command, `python -m benchmarks.paper PART` (parts: tables,
-figure1, figure2, figure3, figure4, appendix, beyond, floors, causes; `all` for all; `--quick` for a
-small case of each), into this folder: a CSV file and, for figures, a PNG. This page is written from
-the CSV files by `python -m benchmarks.paper report`. The paper's own numbers are in `../facts`.
+figure1, figure2, figure3, figure4, appendix, beyond, floors, causes; `all` for all), into this
+folder: a CSV file and, for figures, a PNG. `--quick` runs a small case, into the folder `quick`.
+This page is written from the CSV files by `python -m benchmarks.paper report`. The paper's own
+numbers are in `../facts`.
 
 Real data: `QCOMPILE_DATA` names a folder with `covtype.svm.xz`, `mushrooms.svm.xz`, `adult9.svm.xz`
 (a9a and a9a.t, one after the other) and `web8.svm.xz` (w8a and w8a.t without rows that are all
@@ -159,11 +152,12 @@ All of them are one curve, stretched by ω^(-1/6): the largest difference is rou
 (`figure3.csv`)."""
 
 
-def _figure4(place: Path) -> str:
-    rows, folds = _read(place, "figure4"), _read(place, "figure4_folds")
+def _figure4(options: Any) -> str:
+    kinds = ("", "_folds", "_seconds")
+    rows, folds, seconds = [common.read_csv(f"figure4{kind}", options) for kind in kinds]
     notes = Path(__file__).with_name("figure4_notes.md").read_text().strip()
-    first = figure4_section(rows, folds, _read(place, "figure4_seconds"), notes, _table)
-    again = [_read(place, f"figure4{kind}_extended") for kind in ("", "_folds", "_seconds")]
+    first = figure4_section(rows, folds, seconds, notes, _table)
+    again = [common.read_csv(f"figure4{kind}_extended", options) for kind in kinds]
     second = second_run(again[0], again[1], again[2], rows, _table)
     return "\n\n".join(part for part in (first, second) if part)
 
@@ -241,14 +235,14 @@ def _floors(rows: Rows) -> str:
     )
 
 
-def _beyond(place: Path) -> str:
+def _beyond(options: Any) -> str:
     parts = []
     for name, title in (
         ("stages", "what each stage costs (breast-cancer, 9 features and a constant, 2 bits)"),
         ("bits", "bits of a weight (breast-cancer, 10 features)"),
         ("regularisers", "ℓ0 against ℓ2 (breast-cancer, 12 features, 20% noise)"),
     ):
-        rows = _read(place, name)
+        rows = common.read_csv(name, options)
         if rows:
             table = _table(list(rows[0]), [list(r.values()) for r in rows])
             parts.append(f"## Beyond: {title}\n\n{table}")

@@ -304,7 +304,7 @@ def test_paired_comparisons() -> None:
 
 def test_the_report_counts_from_the_tables(tmp_path: Path) -> None:
     """Four cells made by hand, of which each judge holds a known number."""
-    options = Namespace(output=str(tmp_path), seed=0, quick=True)
+    options = Namespace(output=str(tmp_path), seed=0, quick=True, method=[])
     cells = []
     for noise, sixth, rounds in ((0, 0.0, 0.0), (10, 0.02, 0.0), (30, 0.0, 0.0), (40, 9.0, 1.0)):
         known = {"sixth-order": sixth, "rounds": rounds, **dict.fromkeys(methods.CONVEX, 2.0)}
@@ -314,15 +314,12 @@ def test_the_report_counts_from_the_tables(tmp_path: Path) -> None:
             cells.append(Cell("mushrooms", method, noise, 0, tests, error, setting, (0.1,)))
     cells.append(cells[0]._replace(split=1, tests=(0.5,) * 10))
     write_tables(cells, {("mushrooms", "rounds", 0): 7.0}, options)
-    from benchmarks.paper import report
+    from benchmarks.paper import common, report
 
-    text = figure4_section(
-        report._read(tmp_path, "figure4"),
-        report._read(tmp_path, "figure4_folds"),
-        report._read(tmp_path, "figure4_seconds"),
-        "",
-        report._table,
+    rows, folds, seconds = (
+        common.read_csv(f"figure4{kind}", options) for kind in ("", "_folds", "_seconds")
     )
+    text = figure4_section(rows, folds, seconds, "", report._table)
     assert "Sixth order at or below the paper's sixth order: **2 of 4** cells" in text
     # 0.03 ± 0.03 against 0 ± 0, by two samples 1.96 * 0.46 * 0.03 = 0.027
     assert "**2** by two samples" in text
@@ -331,6 +328,34 @@ def test_the_report_counts_from_the_tables(tmp_path: Path) -> None:
     assert "at 30% and 40% noise: **2 of 2** cells" in text
     assert "| mushrooms | 0 | sixth-order | 0.00 | 0.50 | 0.50 |" in text
     assert "7 CPU seconds" in text
+
+
+def test_rows_of_methods_that_were_not_asked_for_stay(tmp_path: Path) -> None:
+    from benchmarks.paper import common
+
+    options = Namespace(output=str(tmp_path), seed=0, quick=True, method=[])
+
+    def cell(method: str, error: float, split: int = 0) -> Cell:
+        return Cell("web8", method, 10, split, (error,) * 10, error, {"price": 0.1}, (0.1,))
+
+    write_tables([cell("cubic", 3.0), cell("rounds", 2.0), cell("rounds", 2.5, 1)],
+                 {("web8", "cubic", 0): 7.0, ("web8", "rounds", 1): 5.0}, options)  # fmt: skip
+    options.method = ["0-1", "cubic"]
+    write_tables([cell("0-1", 4.0), cell("cubic", 1.0)], {("web8", "cubic", 0): 9.0}, options)
+
+    def written(kind: str, name: str) -> list[tuple[str, str, float]]:
+        rows = common.read_csv(f"figure4{kind}", options)
+        return [(row["method"], row.get("split", ""), float(row[name])) for row in rows]
+
+    means, folds, seconds = (
+        written("", "test_error_percent"), written("_folds", "fold_9"),
+        written("_seconds", "cpu_seconds"),
+    )  # fmt: skip
+    assert means == [("cubic", "", 1.0), ("rounds", "", 2.0), ("0-1", "", 4.0)]
+    assert folds == [
+        ("cubic", "0", 1.0), ("rounds", "0", 2.0), ("rounds", "1", 2.5), ("0-1", "0", 4.0),
+    ]  # fmt: skip
+    assert seconds == [("cubic", "0", 9.0), ("rounds", "1", 5.0)]
 
 
 def test_a_run_goes_on_from_its_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
