@@ -153,7 +153,7 @@ COMMANDS = {
         "export",
         "write a classifier for scikit-learn, ONNX or as plain JSON with names",
         (
-            "qcompile export rounds.json -o model.joblib",
+            "qcompile export model.json -o model.joblib",
             "qcompile export rounds.json --to json -o weights.json",
         ),
         takes_data=False,

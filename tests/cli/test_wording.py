@@ -42,7 +42,7 @@ def messages() -> Iterator[tuple[str, str]]:
 
 
 # Parameters that no command has: it does not call the function, or has refused before.
-ONLY_PYTHON = {"form", "labels", "loss"}
+ONLY_PYTHON = {"begin", "form", "labels", "loss"}
 HTML = ("report/", "stages/display.py")
 
 
@@ -104,7 +104,7 @@ def test_messages_name_parameters_and_functions_that_exist() -> None:
 def test_parameters_that_messages_name_have_options() -> None:
     """Each becomes an option of some command: nothing of Python is left in the line."""
     for place, text in messages():
-        if place.startswith((*HTML, "sklearn.py")):  # no command has the names of the estimator
+        if place.startswith((*HTML, "sklearn/")):  # no command has the names of the estimator
             continue
         for found in MENTION.finditer(text):
             if found["name"] and found["name"] not in {"name", *ONLY_PYTHON}:
@@ -122,6 +122,7 @@ def test_parameters_that_messages_name_have_options() -> None:
         ("compile x", "(pass index_base=0 if it is 0-based)",
          "(pass --index-base 0 if it is 0-based)"),
         ("compile x", "with positive=LABEL", "with --positive LABEL"),
+        ("compile x", "missing='drop'; expected mean", "--missing drop; expected mean"),
         ("compile x", "leave out prune=True", "leave out --prune"),
         ("compile x", "a smaller weight_range= than 2", "a smaller --weight-range than 2"),
         ("compile x", "prior_std=1e-40; expected more", "--prior-std 1e-40; expected more"),
