@@ -29,10 +29,11 @@ __all__ = [
 NOT_PROVED, BAD_INPUT, UNFINISHED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 
 _DATA_HELP = """\
-DATA is an svmlight (LIBSVM) file, plain or compressed (.gz, .bz2, .xz), a quoted pattern of files
-('part-*.svm.gz'), - for standard input, or a named set: breast-cancer, long-servedio, mease-wyner,
-synthetic. A named set may have parameters: synthetic:examples=1000,features=5. For a file with the
-name of a set, write ./NAME.
+DATA is a table (.csv, .tsv, .parquet, .feather, .arrow) or an svmlight (LIBSVM) file, text plain or
+compressed (.gz, .bz2, .xz), an array file (.npz, .npy), a quoted pattern of files
+('part-*.svm.gz'), - for standard input, openml:NAME, or a named set: breast-cancer, long-servedio,
+mease-wyner, synthetic. A named set may have parameters: synthetic:examples=1000,features=5. For a
+file with the name of a set, write ./NAME.
 """
 
 EXIT_CODES = {

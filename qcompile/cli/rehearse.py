@@ -19,6 +19,7 @@ from qcompile.cli.output import show
 from qcompile.cli.parsing import UsageError, add_command
 from qcompile.cli.provenance import with_provenance
 from qcompile.files import atomic
+from qcompile.files.embedding import load_embedding
 from qcompile.files.interchange import load_problem
 from qcompile.reduction.quadratize import quadratize
 from qcompile.rehearsal.record import Figure, Rehearsal
@@ -159,10 +160,11 @@ def _run_problem(options: argparse.Namespace) -> None:
     with passing("read"):
         problem = load_problem(options.problem)
         qubo = problem if isinstance(problem, Qubo) else quadratize(problem)
+        chains = None if options.embedding is None else load_embedding(options.embedding)
     with bar("rehearse"):
         found = rehearse(
             qubo,
-            machine_of(options),
+            machine_of(options, None if chains is None else chains.machine),
             data=options.data,
             draws=_DRAWS if options.draws is None else options.draws,
             reads=options.reads,
@@ -173,7 +175,7 @@ def _run_problem(options: argparse.Namespace) -> None:
             chain_strength=strength,
             factors=options.factors,
             tolerance=options.tolerance,
-            embedding=options.embedding,
+            embedding=chains,
             compare_bits=options.compare_bits,
             draw_dead=options.yield_ is None,
             seed=options.seed,

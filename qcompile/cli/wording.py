@@ -17,7 +17,8 @@ from qcompile.cli.parsing import Parser
 __all__ = ["MENTION", "in_options"]
 
 
-_VALUE = r'"[^"]*"(?:[ ]or[ ]"[^"]*")*|[-+]?\w(?:[\w.+-]*\w)?'
+_VALUE = r'"[^"]*"(?:[ ]or[ ]"[^"]*")*|\'[^\']*\'|[-+]?\w(?:[\w.+-]*\w)?'
+_QUOTES = re.compile("[\"']")
 # `name=`, `name=value`, `parameters["name"]` or `function(...)`, not in the middle of a word
 MENTION = re.compile(
     rf"""(?<![^\s(`])(?:
@@ -93,7 +94,8 @@ def _action(name: str, parser: Parser) -> argparse.Action | None:
 def _mention(action: argparse.Action, value: str | None) -> str:
     if value is None or (action.nargs == 0 and value == "True"):
         return _option_of(action)
-    return f"{_option_of(action)} {value.replace(chr(34), '')}"
+    plain = _QUOTES.sub("", value)
+    return f"{_option_of(action)} {plain}"
 
 
 def _option_of(action: argparse.Action) -> str:

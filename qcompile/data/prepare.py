@@ -104,7 +104,7 @@ def from_arrays(
             "expected a finite number for each row"
         )
     classes = [checked_row_label(label) for label in np.unique(values).tolist()]
-    check_classes(classes, positive, name)
+    check_classes(classes, positive, name, None if table is None else table.label)
     preparation = Preparation(
         raw_features=rows.shape[1],
         positive=classes[-1] if positive is None else positive,

@@ -11,7 +11,7 @@ import numpy as np
 from qcompile.data.svmlight import Piece, Reader
 from qcompile.errors import InputError
 from qcompile.stages.arrays import Floats, Matrix, extent
-from qcompile.stages.labels import RowLabel, label_text
+from qcompile.stages.labels import RowLabel, label_text, shown
 from qcompile.stages.source import Source
 
 __all__ = [
@@ -75,20 +75,24 @@ def featureless(name: str) -> InputError:
     return InputError(f"{name}: no features, labels only; expected rows: label index:value ...")
 
 
-def check_classes(classes: Sequence[RowLabel], positive: RowLabel | None, name: str) -> None:
-    """Raise InputError unless the labels make two classes."""
-
-    shown = ", ".join(map(label_text, classes[:8])) + (", ..." if len(classes) > 8 else "")
+def check_classes(
+    classes: Sequence[RowLabel], positive: RowLabel | None, name: str, column: str | None = None
+) -> None:
+    """Raise InputError unless the labels, of this column of a table, make two classes."""
+    found = ", ".join(map(label_text, classes[:8])) + (", ..." if len(classes) > 8 else "")
     if len(classes) == 1:
-        raise InputError(f"{name}: one class only (label {shown}); expected two")
+        raise InputError(f"{name}: one class only (label {found}); expected two")
     if positive is None and len(classes) > 2:
+        place, other = "", ""
+        if column is not None:
+            place, other = f" in column {shown(column)}", ", or another column with label=COLUMN"
         raise InputError(
-            f"{name}: {len(classes)} classes ({shown}); expected two: "
-            "choose one against the rest with positive=LABEL"
+            f"{name}: {len(classes)} classes{place} ({found}); expected two: "
+            f"choose one against the rest with positive=LABEL{other}"
         )
     if positive is not None and positive not in classes:
         raise InputError(
-            f"{name}: no row has the positive label {label_text(positive)}; found {shown}"
+            f"{name}: no row has the positive label {label_text(positive)}; found {found}"
         )
 
 

@@ -189,7 +189,7 @@ class SvmlightReader:
         path = Path(self._path)
         try:
             if path.is_dir():
-                raise InputError(f"{self.name}: is a folder; expected an svmlight file")
+                raise InputError(f"{self.name}: is a folder; expected a file")
             if path.is_fifo():  # opening it waits for the other end
                 _log.info("%s: waiting for a program that writes to this pipe", self.name)
             return path.open("rb")

@@ -82,6 +82,9 @@ def new_layout(
         )
     label = _label_place(names, head, options.label)
     ignored = places_ignored(head, options)
+    by_place = options.label is None and names[label].lower() not in LABEL_NAMES
+    advice = f"; the label is {shown(names[label])}, the last: name another with label=COLUMN"
+    advice = advice if by_place else ""
     columns = []
     for place, own in enumerate(names):
         if place == label:
@@ -89,7 +92,7 @@ def new_layout(
         elif place in ignored:
             columns.append(TableColumn(own, "ignored"))
         else:
-            columns.append(_new_column(own, place, sample, options, head))
+            columns.append(_new_column(own, place, sample, options, head, advice))
     layout = placed(TableSchema(tuple(columns)), head, names, range(len(names)))
     if not layout.numbers and not layout.texts:
         raise InputError(f"{head.file}: no column besides the label; expected features")
@@ -140,6 +143,7 @@ def _new_column(
     sample: Sequence[tuple[int, Sequence[str]]],
     options: TableOptions,
     head: Head,
+    advice: str,
 ) -> TableColumn:
     """Return a column of numbers or of texts; raise InputError if texts are not asked for."""
     number = text = None
@@ -165,7 +169,7 @@ def _new_column(
         )
     raise InputError(
         f"{where}: text {shown(cell)}; expected a number: turn "
-        "texts into features with one_hot=True, or leave the column out with ignore=COLUMN"
+        f"texts into features with one_hot=True, or leave the column out with ignore=COLUMN{advice}"
     )
 
 

@@ -181,7 +181,8 @@ def check_header(content: Any, kind: str) -> None:
     """Raise FormatError unless the content is a file of this kind and a known version."""
     if not isinstance(content, dict) or content.get("type") != f"qcompile.{kind}":
         found = content.get("type") if isinstance(content, dict) else type(content).__name__
-        raise FormatError(f"holds {found!r}; expected a qcompile {kind}")
+        held = "no file of qcompile" if found is None else f"holds {found!r}"
+        raise FormatError(f"{held}; expected a qcompile {kind}")
     version = content.get("version")
     if type(version) is not int or version != FORMAT_VERSION:
         raise FormatError(

@@ -238,4 +238,4 @@ def _classification(
         return None, None
     won: Any = np.flatnonzero(share)
     wrong = rows.errors(qubo.decode(pool.bits[np.append(won, 0)]))
-    return float(share[won] @ wrong[:-1] - wrong[-1]), float(wrong[-1])
+    return float(share[won] @ (wrong[:-1] - wrong[-1])), float(wrong[-1])

@@ -16,6 +16,7 @@ from qcompile.embedding.chain_strength import with_strength
 from qcompile.embedding.embed import EmbeddingNotFound, embed
 from qcompile.embedding.scaling import scaling_of
 from qcompile.errors import InputError
+from qcompile.files.embedding import load_embedding
 from qcompile.files.machines import MachineSource, load_machine
 from qcompile.files.qubo import QuboSource, qubo_of
 from qcompile.rehearsal.bits import with_other_bits
@@ -76,10 +77,11 @@ def rehearse(
 
     A machine of which the working qubits are published, and no dead ones are known, gets as many
     dead qubits and couplers at random, unless `draw_dead` is false. The problem is embedded, or put
-    on the chains of `embedding`, and scaled to the machine's ranges. `errors` multiplies the
-    published control errors of h and J, and `beta` is the inverse temperature, or several, in the
-    machine's units; None is what follows from the published temperatures, or a range. `engine` is
-    "anneal" or "path-integral". Each draw is sampled at all `factors` of `chain_strength`.
+    on the chains of `embedding`, whose machine is the default, and scaled to the machine's ranges.
+    `errors` multiplies the published control errors of h and J, and `beta` is the inverse
+    temperature, or several, in the machine's units; None is what follows from the published
+    temperatures, or a range. `engine` is "anneal" or "path-integral". Each draw is sampled at all
+    `factors` of `chain_strength`.
 
     `data` are rows, or whatever `read` takes, to count classification errors on; by default the
     training rows if the problem's record leads to them. `tolerance` is the share of the span from
@@ -98,7 +100,10 @@ def rehearse(
     qubo = qubo_of(qubo)
     rows = _rows(qubo, data)
     others = with_other_bits(qubo, recorded_rows(qubo) or rows) if compare_bits else {}
-    chip = load_machine(machine)
+    if embedding is not None and not isinstance(embedding, Embedding):
+        embedding = load_embedding(embedding)
+    own = None if embedding is None or machine is not None else embedding.machine
+    chip = own or load_machine(machine)
     if draw_dead and embedding is None:
         chip = with_published_yield(chip, seed=seed)
     models = models_of(chip, errors=errors, beta=beta, engine=engine, sweeps=sweeps)

@@ -158,12 +158,17 @@ class RehearsedMachine(MockMachine):
         self.model, self.errors = model, errors
         self.properties["chip_id"] = f"rehearsal of {chip.name}"
         if beta is None and chip.temperature is None:
-            _log.info(
-                "no temperature is published for %s: rehearsed at inverse temperature %g; "
-                "rehearse() shows a range",
-                chip.name,
-                model.beta,
-            )
+            _tell_temperature(chip.name, model.beta)
+
+
+@lru_cache(64)  # a training makes a machine a round: say it once
+def _tell_temperature(machine: str, beta: float) -> None:
+    _log.info(
+        "no temperature is published for %s: rehearsed at inverse temperature %g; "
+        "rehearse() shows a range",
+        machine,
+        beta,
+    )
 
 
 def _mark(*values: Any) -> int:

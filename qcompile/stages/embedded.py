@@ -148,7 +148,7 @@ def check_embedding(embedding: Embedding, qubo: Qubo, machine: Machine | None = 
     first, second = machine.edges.T
     inside = (owner[first] >= 0) & (owner[second] >= 0)
     first, second = first[inside], second[inside]
-    _check_chains(embedding, owner, first, second)
+    _check_chains(embedding, machine, owner, first, second)
     met = np.unique(_keys(owner[first], owner[second]))
     lost = np.flatnonzero(~np.isin(_keys(qubo.first, qubo.second), met))
     if len(lost):
@@ -184,6 +184,7 @@ def _owner(embedding: Embedding, machine: Machine) -> NDArray[np.int64]:
 
 def _check_chains(
     embedding: Embedding,
+    machine: Machine,
     owner: NDArray[np.int64],
     first: NDArray[np.int64],
     second: NDArray[np.int64],
@@ -200,7 +201,10 @@ def _check_chains(
     counts = np.bincount(pieces[:, 0], minlength=len(embedding.chains))
     if (counts > 1).any():
         v = int(np.argmax(counts > 1))
-        raise InputError(f"the chain of variable {v} is in {counts[v]} pieces: embed again")
+        raise InputError(
+            f"the chain of variable {v} is in {counts[v]} pieces on machine {machine.name}: embed "
+            "again, or name the machine of the chains"
+        )
 
 
 def _keys(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.int64]:

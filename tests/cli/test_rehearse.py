@@ -100,3 +100,15 @@ def test_a_page_shows_the_rehearsal(files: Path, capsys: pytest.CaptureFixture[s
     assert "--report is for the rehearsal of a problem" in capsys.readouterr().err
     assert main([*line[:-1], "page.txt"]) == 2
     assert not Path("x.html").exists() and not Path("page.txt").exists()
+
+
+def test_chains_are_rehearsed_on_their_own_machine(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["embed", "qubo.json", "--machine", "chimera4", "-o", "chains.json", "-q"]) == 0
+    capsys.readouterr()
+    line = ["rehearse", "qubo.json", "--embedding", "chains.json", "--draws", "1", "-n", "5"]
+    assert main([*line, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["machine"] == "chimera4"
+    assert main([*line, "--machine", "zephyr3"]) == 2
+    assert "on machine zephyr3" in capsys.readouterr().err

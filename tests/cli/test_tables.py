@@ -78,3 +78,9 @@ def test_files_in_parts_are_read_like_one(tables: Path) -> None:
     np.testing.assert_array_equal(whole.x, parts.x)
     np.testing.assert_array_equal(whole.y, parts.y)
     assert parts.source.parts == 2
+
+
+def test_help_tells_that_data_may_be_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    assert ".csv" in capsys.readouterr().out

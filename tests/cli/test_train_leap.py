@@ -11,6 +11,7 @@ import pytest
 import qcompile
 from qcompile.cli.app import main
 from qcompile.jobs import list_jobs
+from qcompile.solvers import mock_machine
 from tests.cli.lines import Agreeing
 from tests.sapi import Sapi
 
@@ -118,3 +119,12 @@ def test_rounds_are_rehearsed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*HERE, *words, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert len(found["rounds"]) == 2 and found["stages"][-1]["stage"] == "rehearse"
+
+
+def test_a_rehearsal_says_once_that_no_temperature_is_published(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    mock_machine._tell_temperature.cache_clear()
+    words = ["--on", "rehearse", "--machine", "zephyr3", "--rounds", "3"]
+    assert main([*HERE, *words]) == 0
+    assert capsys.readouterr().err.count("no temperature is published") == 1

@@ -41,7 +41,10 @@ def test_a_table_is_read_as_pandas_reads_it(tmp_path: Path) -> None:
         ('a,b,y\n1,2,0\n"1,2,1\n3,4,0\n', r"line 3: 1 cell; .* quotation mark .* never closed"),
         ("a,b,y\n1,2,0\n1,inf,1\n", "not finite; expected a finite number: correct it, or remove"),
         ("a,b,y\n1,2,0\n1,2,\n", "line 3, column 'y': the label is missing"),
-        ("a,b,y\n1,2,0\n3,4,1\n5,6,2\n", r"3 classes \(0, 1, 2\); .*positive=LABEL"),
+        ("a,b,y\n1,2,0\n3,4,1\n5,6,2\n", r"3 classes in column 'y' \(0, 1, 2\); .*positive=LABEL"),
+        ("a,b,c\n1,2,0\n3,4,1\n5,6,2\n", r"in column 'c' .*label=COLUMN"),
+        ("y,b,c\n1,t,0\n3,u,1\n", r"ignore=COLUMN$"),
+        ("who,b,c\nt,1,0\nu,3,1\n", r"text 't'.* label is 'c', the last.*label=COLUMN"),
     ],
 )
 def test_bad_tables_are_refused_with_place_and_remedy(

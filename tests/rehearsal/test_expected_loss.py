@@ -172,3 +172,14 @@ def test_what_cannot_be_computed_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(module, "MOST_COUPLINGS", 3)
     with pytest.raises(InputError, match="couplings; the expected loss is computed up to 3"):
         expected_loss(qubo)
+
+
+def test_states_that_classify_alike_lose_no_accuracy_by_rounding() -> None:
+    rows = prepare(read("breast-cancer"), scale="standard", features=3, bias=True)
+    qubo = compile(rows, bits=1, order=3).quadratize()
+    bits = np.ones((12, qubo.logical), dtype=np.int8)
+    pool = module._Pool(bits, bits, np.zeros(12), np.zeros(12), 12, cut=False)
+    for seed in range(20):
+        share = np.random.default_rng(seed).dirichlet(np.ones(12))
+        change, own = module._classification(qubo, pool, share, rows)
+        assert change == 0 and own == rows.errors(qubo.decode(bits[:1]))[0]

@@ -24,7 +24,7 @@ def test_faults_of_an_embedding_are_named() -> None:
         ((0,), (4,), (9999,)): "variable 2 uses qubit 9999",
         ((0,), (4,), (0,)): "qubit 0 is used twice",
         ((0,), (4, 4), (1,)): "qubit 4 is used twice",
-        ((0,), (4,), (1, 77)): "variable 2 is in 2 pieces",
+        ((0,), (4,), (1, 77)): "variable 2 is in 2 pieces on machine chimera4",
         ((0,), (4,), (77,)): "variables 1 and 2 are coupled",
     }
     for chains, message in faults.items():
