@@ -52,7 +52,10 @@ def split(data: Dataset, shares: Sequence[float], *, seed: int = 0) -> tuple[Dat
     ends = [round(float(end) * len(data)) for end in np.cumsum(shares)]
     parts = [np.sort(order[a:b]) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
     if min(map(len, parts)) == 0:
-        raise InputError(f"{len(data)} rows cannot be split into shares {tuple(shares)}")
+        told = ", ".join(f"{share:g}" for share in shares)
+        raise InputError(
+            f"{len(data)} rows in shares {told}: a part is empty; expected a row or more in each"
+        )
     return tuple(data.take(part) for part in parts)
 
 

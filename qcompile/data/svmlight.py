@@ -317,7 +317,8 @@ class SvmlightReader:
         found = _shown(_token(text, where))
         nearby = text[max(0, where - 512) : where + 512]
         if any(byte < 9 or 13 < byte < 32 for byte in nearby):
-            return self._error_at(text, where, "binary data; expected svmlight text")
+            wanted = "svmlight text, or a table (save a spreadsheet as .csv)"
+            return self._error_at(text, where, f"binary data; expected {wanted}")
         index, colon, value = found.strip("'").partition(":")
         number = value if colon else index
         words = {
@@ -331,6 +332,8 @@ class SvmlightReader:
             codes.BAD_VALUE: f"value {number!r} is not a number; expected a decimal number",
         }
         message = words[status]
+        if status == codes.BAD_LABEL and any(mark in found for mark in ",;|"):
+            message += "; if it is a table, call it .csv"
         if status in (codes.BAD_LABEL, codes.BAD_VALUE) and _is_not_finite(number):
             message = f"value {number!r} is not finite; expected a finite number"
         return self._error_at(text, where, message)

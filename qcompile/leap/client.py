@@ -572,7 +572,7 @@ def _configuration_error(reason: str) -> str:
     if "token not defined" in reason:
         return (
             "no API token: set DWAVE_API_TOKEN, or run `dwave setup` once (it writes dwave.conf); "
-            'without an account: solve(problem), or solve(problem, solver="mock")'
+            "without an account: solve(problem), or rehearse(problem)"
         )
     return f"Ocean's configuration: {reason} (look at it with: dwave config inspect)"
 

@@ -100,10 +100,14 @@ def test_one_class_against_the_rest(tmp_path: Path) -> None:
         (b"1 2:1\n-1 1:1 1:2\n", "line 2: index 1 is repeated or out of order"),
         (b"1 1:1\n-1 1000000000000:1\n", "line 2: index 1000000000000 is absurdly large"),
         (b"1 1:1\n-1 99999999999999999999999999:1\n", "absurdly large"),
-        (b"1 1:1\n\x00\x01\x02\xff\xfe 1:2\n", "line 2: binary data"),
+        (
+            b"1 1:1\n\x00\x01\x02\xff\xfe 1:2\n",
+            "line 2: binary data; expected svmlight text, or",
+        ),
         (bytes(range(256)) * 4, "binary data"),
         (b"1 1:1 2:0x10\n", "value '0x10' is not a number"),
         (b"1,2 1:1\n", "label '1,2'"),
+        (b"age,label\n1,2\n", "if it is a table, call it .csv"),
         # no date in them: all processes of a test run must give tests the same names
         (gzip.compress(GOOD * 400, mtime=0)[:-30], "truncated gzip"),
         (bz2.compress(GOOD * 400)[:-9], "truncated bzip2"),

@@ -8,6 +8,7 @@ import pytest
 from qcompile.data.prepare import from_arrays
 from qcompile.data.read import read
 from qcompile.data.split import add_noise, folds, shuffle, split
+from qcompile.errors import InputError
 from tests.strategies import dense
 
 
@@ -42,3 +43,8 @@ def test_seeds_matter() -> None:
     assert (shuffle(data, seed=1).x != shuffle(data, seed=2).x).any()
     one, two = (split(data, (0.5, 0.5), seed=seed)[0] for seed in (1, 2))
     assert (one.x != two.x).any()
+
+
+def test_a_split_with_an_empty_part_is_refused() -> None:
+    with pytest.raises(InputError, match=r"9 rows in shares 0\.999, 0\.001: a part is empty"):
+        split(read("mease-wyner:examples=9"), (0.999, 1 - 0.999))
