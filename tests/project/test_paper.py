@@ -335,27 +335,23 @@ def test_rows_of_methods_that_were_not_asked_for_stay(tmp_path: Path) -> None:
 
     options = Namespace(output=str(tmp_path), seed=0, quick=True, method=[])
 
-    def cell(method: str, error: float, split: int = 0) -> Cell:
-        return Cell("web8", method, 10, split, (error,) * 10, error, {"price": 0.1}, (0.1,))
+    def cell(method: str, error: float, split: int = 0, noise: int = 10) -> Cell:
+        return Cell("web8", method, noise, split, (error,) * 10, error, {"price": 0.1}, (0.1,))
 
-    write_tables([cell("cubic", 3.0), cell("rounds", 2.0), cell("rounds", 2.5, 1)],
-                 {("web8", "cubic", 0): 7.0, ("web8", "rounds", 1): 5.0}, options)  # fmt: skip
+    before = [cell("cubic", 2.5, 1), cell("cubic", 3.5, noise=0), cell("cubic", 3.0)]
+    before.append(cell("rounds", 2.0))
+    write_tables(before, {("web8", "cubic", 1): 5.0, ("web8", "cubic", 0): 7.0}, options)
     options.method = ["0-1", "cubic"]
     write_tables([cell("0-1", 4.0), cell("cubic", 1.0)], {("web8", "cubic", 0): 9.0}, options)
 
-    def written(kind: str, name: str) -> list[tuple[str, str, float]]:
+    def written(kind: str, name: str) -> list[tuple[str, float]]:
         rows = common.read_csv(f"figure4{kind}", options)
-        return [(row["method"], row.get("split", ""), float(row[name])) for row in rows]
+        return [(row["method"], float(row[name])) for row in rows]
 
-    means, folds, seconds = (
-        written("", "test_error_percent"), written("_folds", "fold_9"),
-        written("_seconds", "cpu_seconds"),
-    )  # fmt: skip
-    assert means == [("cubic", "", 1.0), ("rounds", "", 2.0), ("0-1", "", 4.0)]
-    assert folds == [
-        ("cubic", "0", 1.0), ("rounds", "0", 2.0), ("rounds", "1", 2.5), ("0-1", "0", 4.0),
-    ]  # fmt: skip
-    assert seconds == [("cubic", "0", 9.0), ("rounds", "1", 5.0)]
+    means = written("", "test_error_percent")
+    assert means == [("cubic", 3.5), ("cubic", 1.0), ("rounds", 2.0), ("0-1", 4.0)]
+    assert written("_folds", "fold_9") == [("cubic", 2.5), *means]
+    assert written("_seconds", "cpu_seconds") == [("cubic", 5.0), ("cubic", 9.0)]
 
 
 def test_a_run_goes_on_from_its_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
