@@ -308,6 +308,7 @@ def test_the_report_counts_from_the_tables(tmp_path: Path) -> None:
     cells = []
     for noise, sixth, rounds in ((0, 0.0, 0.0), (10, 0.02, 0.0), (30, 0.0, 0.0), (40, 9.0, 1.0)):
         known = {"sixth-order": sixth, "rounds": rounds, **dict.fromkeys(methods.CONVEX, 2.0)}
+        known["0-1"] = 0.5
         for method, error in known.items():
             tests = tuple(error + 0.1 * (fold == 3) * (error > 0) for fold in range(10))
             setting = {"scaling": "raw unit", "price": 0.1}
@@ -324,6 +325,8 @@ def test_the_report_counts_from_the_tables(tmp_path: Path) -> None:
     # 0.03 ± 0.03 against 0 ± 0, by two samples 1.96 * 0.46 * 0.03 = 0.027
     assert "**2** by two samples" in text
     assert "Rounds at or below the paper's sixth order: **3 of 4** cells" in text
+    # the paper's 0-1 is at 0 ± 0, 0.12 ± 0.16, 0.9 ± 0.24 and 2.99 ± 0.64
+    assert "0-1 at or below the paper's 0-1: **2 of 4** cells" in text
     assert "within one standard error: **4 of 4** cells" in text
     assert "at 30% and 40% noise: **2 of 2** cells" in text
     assert "| mushrooms | 0 | sixth-order | 0.00 | 0.50 | 0.50 |" in text
