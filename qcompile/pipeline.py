@@ -68,7 +68,7 @@ class DataAndLossOptions(TypedDict, total=False):
     label: str | int | None
     missing: str | float
     one_hot: bool
-    ignore: tuple[str, ...]
+    ignore: Sequence[str | int]
     rows: int | None
     index_base: int | None
     num_features: int | None

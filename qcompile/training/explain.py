@@ -178,8 +178,8 @@ def explain(
     >>> found = explain(train(rows).classifier, rows)
     >>> found.weights[0].name
     'column 28'
-    >>> len(found.suspects.likely)
-    62
+    >>> 45 <= len(found.suspects.likely) <= 70  # 57 labels were flipped
+    True
     """
     if not isinstance(model, Classifier):
         model = load_classifier(model)

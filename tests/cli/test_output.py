@@ -39,6 +39,8 @@ JSON_LINES = [
     "decode samples.json --problem qubo.json",
     "quadratize pubo.json -o own-qubo.json",
     "report qubo.json samples.json -o report.html",
+    "explain rounds.json --data data.svm",
+    "export rounds.json -o plain.json",
     "predict model.json new.svm",
     "predict model.json new.svm --decision",
     "predict model.json new.svm -o labels.txt",

@@ -25,7 +25,8 @@ from tests.report.reading import DATA, section, table, words
 
 def test_the_facts(text: str, made: SimpleNamespace) -> None:
     facts = [
-        (unescape(a), unescape(b)) for a, b in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", text)
+        (unescape(a), unescape(b))
+        for a, b in re.findall(r"<dt>(.*?)</dt><dd[^>]*>(.*?)</dd>", text)
     ]
     decisions = np.asarray(made.rows.x @ made.classifier.weights)
     missed = int(np.count_nonzero((decisions > 0) != (made.rows.y > 0)))
