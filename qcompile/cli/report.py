@@ -9,7 +9,7 @@ from typing import Any
 from qcompile.cli.output import Worded, show
 from qcompile.cli.parsing import UsageError, add_command
 from qcompile.cli.provenance import with_provenance
-from qcompile.data.replay import prepared, same_rows
+from qcompile.data.replay import labelled_rows, prepared, same_rows
 from qcompile.files import atomic
 from qcompile.report.gather import gather, with_data, with_test
 from qcompile.report.page import check_ending, write_report
@@ -78,6 +78,8 @@ def _with_rows(run: Run, options: argparse.Namespace) -> Run:
     if options.data is not None:
         rows = same_rows(options.data, origin)
         run = with_data(run, rows, lambda: prepared(options.data, origin))
+        if run.classifier is not None and not run.risks:  # then all rows were given
+            run = replace(run, raw=labelled_rows(options.data, run.classifier))
     if options.test is not None:
         run = with_test(run, prepared(options.test, origin))
     return run

@@ -54,6 +54,7 @@ def suspects_of(run: Run) -> SuspectTable | None:
         return None
     if run.source.shuffle_seed is not None:  # the numbers of the rows would not be those of a file
         return None
+    rows = rows if run.raw is None else run.raw  # as the command explain
     try:
         found = explain(model, rows)
     except InputError:  # too few rows of a class for folds

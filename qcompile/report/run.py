@@ -36,11 +36,11 @@ class Run:
     """The artifacts of a run; any of them may be missing.
 
     `copies` are the chains of every copy on the machine, if there is more than one; `embedding` is
-    then the first. `parts` are named rows with known labels, prepared as in training. `risks` show
-    where accuracy is lost. `trace` holds the rounds of a training; the problem and the samples are
-    then those of the last step that was taken. `rehearsal` is of the problem. `told` holds facts in
-    words by name, `made` how and when the run was made (command, seed, date), `reasons` why a
-    section cannot be shown.
+    then the first. `parts` are named rows with known labels, prepared as in training; `raw` are
+    the data given before that. `risks` show where accuracy is lost. `trace` holds the rounds of a
+    training; the problem and the samples are then those of the last step that was taken.
+    `rehearsal` is of the problem. `told` holds facts in words by name, `made` how and when the run
+    was made (command, seed, date), `reasons` why a section cannot be shown.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Run:
     samples: Samples | None = None
     classifier: Classifier | None = None
     parts: tuple[tuple[str, Dataset], ...] = ()
+    raw: Dataset | None = None
     risks: tuple[Risk, ...] = ()
     trace: Trace | None = None
     rehearsal: Rehearsal | None = None

@@ -9,6 +9,7 @@ import pytest
 
 from qcompile import explain
 from qcompile.cli.app import main
+from tests.report import reading
 
 
 @pytest.fixture
@@ -76,3 +77,18 @@ def test_errors_name_what_is_missing(
     assert "is for tables" in capsys.readouterr().err
     assert main(["explain", "model.json", "--data", "rows.csv", "--folds", "99"]) == 2
     assert "99 folds with" in capsys.readouterr().err
+
+
+def test_the_page_of_report_has_the_suspects_of_explain(here: Path) -> None:
+    rng = np.random.default_rng(7)  # columns whose scale differs from fold to fold
+    x = rng.lognormal(sigma=2.0, size=(60, 3))
+    sick = (np.log(x) @ [1.0, -1.0, 0.5] > 0) ^ (rng.random(60) < 0.15)
+    lines = [",".join(map(repr, [*row, int(y)])) for row, y in zip(x.tolist(), sick, strict=True)]
+    Path("rows.csv").write_text("\n".join(["a,b,c,y", *lines]) + "\n")
+    assert main(["train", "rows.csv", "--solver", "descent", "-o", "model.json", "-q"]) == 0
+    assert main(["report", "model.json", "--data", "rows.csv", "-o", "page.html", "-q"]) == 0
+    shown = reading.table(reading.section(Path("page.html").read_text(), "suspects"))
+    wanted = explain("model.json", "rows.csv").suspects
+    assert wanted is not None and len(wanted) > 5
+    for own in wanted.records(20):
+        assert shown[f"row {own['row']}"][-1] == f"{own['chance']:.2f}"
