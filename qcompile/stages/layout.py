@@ -91,15 +91,17 @@ def layout_like(schema: TableSchema, head: Head, *, labelled: bool = True) -> La
         raise InputError(f"{head.file}: two columns are called {shown(twice[0])}; expected one")
     found = {own: place for place, own in enumerate(names)}
     lacking = [c.name for c in schema.used if c.name not in found]
-    if labelled and schema.label is not None and schema.label not in found:
-        lacking.append(schema.label)
+    told = []
     if lacking:
         more = f" and {len(lacking) - _NAMED} more" if len(lacking) > _NAMED else ""
-        raise InputError(
-            f"{head.file}: lacks {len(lacking)} of the {len(schema.used)} columns of the first "
-            f"file or of training: {', '.join(map(shown, lacking[:_NAMED]))}{more}; expected them "
-            "by name"
+        told.append(
+            f"{len(lacking)} of the {len(schema.used)} columns of the first file or of training: "
+            f"{', '.join(map(shown, lacking[:_NAMED]))}{more}"
         )
+    if labelled and schema.label is not None and schema.label not in found:
+        told.append(f"the label column {shown(schema.label)}")
+    if told:
+        raise InputError(f"{head.file}: lacks {', and '.join(told)}; expected columns by name")
     extra = tuple(own for own in names if own not in known)
     made = placed(schema, head, names, [found.get(c.name, -1) for c in schema.columns])
     return Layout(**{**vars(made), "extra": extra})

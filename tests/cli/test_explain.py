@@ -71,6 +71,10 @@ def test_errors_name_what_is_missing(
     (tmp_path / "other.csv").write_text("dose,state\n1,sick\n")
     assert main(["explain", "model.json", "--data", "other.csv"]) == 2
     assert "lacks 1 of the 2 columns" in capsys.readouterr().err
+    (tmp_path / "other.csv").write_text("dose\n1\n")
+    assert main(["explain", "model.json", "--data", "other.csv"]) == 2
+    told = capsys.readouterr().err
+    assert "lacks 1 of the 2 columns" in told and "'age', and the label column 'state'" in told
     assert main(["explain", "model.json", "--data", "rows.csv", "--label", "age"]) == 2
     assert "label 'age' is a column that the features are made of" in capsys.readouterr().err
     assert main(["explain", "model.json", "--data", "breast-cancer", "--label", "x"]) == 2
