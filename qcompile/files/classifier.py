@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from qcompile.errors import InputError
 from qcompile.files.atomic import write_atomically
 from qcompile.files.guarded import (
     as_record,
@@ -24,7 +25,7 @@ from qcompile.stages.calibration import Calibration
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.source import ClassifierSource
 
-__all__ = ["load_classifier", "save_classifier"]
+__all__ = ["classifier_of", "load_classifier", "save_classifier"]
 
 
 def save_classifier(classifier: Classifier, path: str | Path) -> None:
@@ -38,6 +39,18 @@ def save_classifier(classifier: Classifier, path: str | Path) -> None:
     }
     with write_atomically(path) as stream:
         stream.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def classifier_of(model: Any) -> Classifier:
+    """Return a classifier that is given as such or as a file."""
+    if isinstance(model, Classifier):
+        return model
+    if isinstance(model, str | Path):
+        return load_classifier(model)
+    raise InputError(
+        f"found a {type(model).__name__}; expected a Classifier: that of an estimator is its "
+        "classifier_, or of several classes one of classifiers_"
+    )
 
 
 def load_classifier(path: str | Path) -> Classifier:

@@ -16,6 +16,7 @@ import orjson
 from qcompile._version import __version__
 from qcompile.errors import InputError
 from qcompile.files.atomic import write_atomically
+from qcompile.files.classifier import classifier_of
 from qcompile.stages.arrays import Floats
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.labels import RowLabel, sorted_labels
@@ -74,6 +75,7 @@ def to_plain(model: Classifier) -> dict[str, Any]:
     >>> plain["features"], plain["intercept"], plain["positive"]
     ([{'name': 'age', 'weight': 2.0}], 0.0, 'yes')
     """
+    model = classifier_of(model)
     weights, intercept = model.raw_weights()
     made, sigmoid = model.preparation, model.calibration
     plain: dict[str, Any] = {
@@ -104,6 +106,7 @@ def to_sklearn(model: Classifier, *, probabilities: bool = False) -> Any:
     """
     from sklearn.pipeline import Pipeline
 
+    model = classifier_of(model)
     made = Pipeline([_scaler(model), *_unit_norm_steps(model), _last_step(model, probabilities)])
     if model.preparation.names is not None:
         made[0].feature_names_in_ = np.array(model.preparation.names, dtype=object)
@@ -222,6 +225,7 @@ def to_onnx(model: Classifier) -> Any:
         raise InputError(
             "onnx is not installed; expected pip install 'qcompile-anneal[onnx]'"
         ) from None
+    model = classifier_of(model)
     made = model.preparation
     graph = _Graph(helper, TensorProto)
     value = "rows"

@@ -20,7 +20,7 @@ from qcompile.data.given import DataSource
 from qcompile.data.prepare import PrepareOptions
 from qcompile.data.replay import labelled_rows
 from qcompile.errors import InputError
-from qcompile.files.classifier import load_classifier
+from qcompile.files.classifier import classifier_of
 from qcompile.stages.arrays import Floats, frozen, row_norms
 from qcompile.stages.classifier import Classifier
 from qcompile.stages.dataset import Dataset, answers
@@ -82,7 +82,7 @@ class Suspects(Displayed):
         return self.rows[self.chances > 0.5]
 
     def _line(self) -> str:
-        return f"{many(len(self), 'row')}, {len(self.likely):,} likely mislabelled"
+        return f"{many(len(self), 'row')} contradicted, {len(self.likely):,} likely mislabelled"
 
     def _facts(self) -> Mapping[str, object]:
         shown = zip(self.rows.tolist(), self.labels.tolist(), self.chances.tolist(), strict=True)
@@ -181,8 +181,7 @@ def explain(
     >>> 45 <= len(found.suspects.likely) <= 70  # 57 labels were flipped
     True
     """
-    if not isinstance(model, Classifier):
-        model = load_classifier(model)
+    model = classifier_of(model)
     weights, intercept = _weights_of(model)
     made = model.preparation
     plain = Explanation(weights, intercept, made.positive, made.negative)

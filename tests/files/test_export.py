@@ -15,6 +15,8 @@ from qcompile import (
     Classifier,
     Dataset,
     InputError,
+    PolynomialLossClassifier,
+    explain,
     export,
     from_arrays,
     load_classifier,
@@ -167,3 +169,13 @@ def test_the_command_exports(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert json.loads(Path(output).read_text()) == json.loads(json.dumps(to_plain(known)))
     assert main(["export", str(tmp_path / "model.json"), "-o", str(tmp_path / "m.txt")]) == 2
     assert "cannot tell what to export; expected --to" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ending", ["joblib", "onnx", "json"])
+def test_an_estimator_is_told_from_its_classifier(tmp_path: Path, ending: str) -> None:
+    estimator: Any = PolynomialLossClassifier()
+    with pytest.raises(InputError, match=r"PolynomialLossClassifier; expected .* classifier_"):
+        export(estimator, tmp_path / f"x.{ending}")
+    with pytest.raises(InputError, match="classifier_"):
+        explain(estimator)
+    assert list(tmp_path.iterdir()) == []
